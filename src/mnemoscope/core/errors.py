@@ -1,0 +1,77 @@
+"""The one form of an error: what was wrong, what was expected, what came."""
+
+from __future__ import annotations
+
+import difflib
+import operator
+from collections.abc import Iterable
+from typing import Any
+
+__all__ = ["MnemoscopeError", "UserError", "choice", "expected", "nearest", "positive_int"]
+
+
+class MnemoscopeError(Exception):
+    """Base of every error that Mnemoscope raises on purpose."""
+
+
+class UserError(MnemoscopeError, ValueError):
+    """A mistake in what the caller gave. Its message is one line."""
+
+
+def expected(name: str, what: str, got: Any) -> UserError:
+    """Build the standard error ``NAME must be WHAT, got GOT``.
+
+    Examples
+    --------
+    >>> str(expected("hidden_size", "a positive integer", -3))
+    'hidden_size must be a positive integer, got -3'
+    """
+    return UserError(f"{name} must be {what}, got {_one_line(got)}")
+
+
+def positive_int(name: str, value: Any) -> int:
+    """Return `value` as an int, or raise the standard error unless it is a whole number above zero."""
+    try:
+        number = None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        number = None
+    if number is None or number < 1:
+        raise expected(name, "a positive integer", value)
+    return number
+
+
+def choice(name: str, value: Any, options: Iterable[str]) -> str:
+    """Return `value` if it is one of `options`, or raise the standard error with the nearest of them."""
+    names = list(options)
+    if isinstance(value, str) and value in names:
+        return value
+    hint = f"; did you mean {near!r}?" if (near := nearest(value, names)) else ""
+    raise UserError(f"{name} must be {' or '.join(map(repr, names))}, got {_one_line(value)}{hint}")
+
+
+def nearest(name: Any, options: Iterable[str]) -> str | None:
+    """Return the option most like `name`, or None when nothing is close.
+
+    Examples
+    --------
+    >>> nearest("nnrn", ["rnn", "nnrnn", "lstm"])
+    'nnrnn'
+    """
+    if not isinstance(name, str):
+        return None
+    folded = {option.casefold(): option for option in options}
+    found = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.5)
+    return folded[found[0]] if found else None
+
+
+def _one_line(value: Any) -> str:
+    if isinstance(value, Description):
+        return str(value)
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 120 else text[:117] + "..."
+
+
+class Description(str):
+    """Words that describe what came, printed as they are instead of quoted."""
+
+    __slots__ = ()

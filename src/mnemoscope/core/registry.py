@@ -1,0 +1,80 @@
+"""Registries: names for networks, tasks and measures, open to other packages by entry points."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from importlib.metadata import entry_points
+from typing import Any, Generic, TypeVar
+
+from mnemoscope.core.errors import UserError, nearest
+
+__all__ = ["Registry"]
+
+T = TypeVar("T")
+
+
+class Registry(Generic[T]):
+    """A table of named things of one sort.
+
+    Parameters
+    ----------
+    sort
+        What is registered, in the singular: ``"network"``. Used in messages.
+    group
+        The entry-point group in which other packages announce theirs: ``"mnemoscope.networks"``. An entry
+        point names an object that is registered under the entry point's own name.
+    """
+
+    def __init__(self, sort: str, group: str) -> None:
+        self.sort = sort
+        self.group = group
+        self._entries: dict[str, T] = {}
+        self._plugins_loaded = False
+
+    def register(self, name: str) -> Callable[[T], T]:
+        """Return a decorator that files an object under `name`; a name is given once."""
+
+        def file(entry: T) -> T:
+            if name in self._entries:
+                raise UserError(f"the {self.sort} name {name!r} is taken by {self._entries[name]!r}")
+            self._entries[name] = entry
+            return entry
+
+        return file
+
+    def names(self) -> list[str]:
+        """Return all names, sorted."""
+        self._load_plugins()
+        return sorted(self._entries)
+
+    def __getitem__(self, name: str) -> T:
+        if name not in self._entries:
+            self._load_plugins()
+        if name not in self._entries:
+            near = nearest(name, self._entries)
+            hint = f"did you mean {near!r}?" if near else f"known: {', '.join(sorted(self._entries))}"
+            raise UserError(f"there is no {self.sort} named {name!r}; {hint}")
+        return self._entries[name]
+
+    def __contains__(self, name: object) -> bool:
+        self._load_plugins()
+        return name in self._entries
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names())
+
+    def _load_plugins(self) -> None:
+        if self._plugins_loaded:
+            return
+        self._plugins_loaded = True
+        for point in entry_points(group=self.group):
+            if point.name in self._entries:
+                continue
+            try:
+                entry: Any = point.load()
+            except Exception as error:  # a stranger's package must not take the others down with it
+                reason = " ".join(str(error).split())
+                warnings.warn(f"the {self.sort} plugin {point.value!r} could not be loaded: {reason}", stacklevel=3)
+            else:
+                self._entries[point.name] = entry

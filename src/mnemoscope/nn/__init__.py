@@ -1,0 +1,57 @@
+"""Networks: cells, the stack that makes layers of them, and the table of all by name.
+
+>>> import mnemoscope as ms
+>>> layer = ms.nn.NNRNN(3, 64)
+>>> type(ms.nn.create("nnrnn", input_size=3, hidden_size=64)).__name__ == type(layer).__name__
+True
+"""
+
+from mnemoscope.nn.elman import IRNN, RNN, LinearRNN, OrthRNN
+from mnemoscope.nn.eurnn import EURNN
+from mnemoscope.nn.exprnn import ExpRNN
+from mnemoscope.nn.full_urnn import FullURNN
+from mnemoscope.nn.gated import GRU, LSTM
+from mnemoscope.nn.goru import GORU
+from mnemoscope.nn.h_detach import HDetachLSTM
+from mnemoscope.nn.henaff import Henaff
+from mnemoscope.nn.nnrnn import NNRNN
+from mnemoscope.nn.ornn import ORNN
+from mnemoscope.nn.recurrent import Recurrent
+from mnemoscope.nn.registry import Card, create, get, names, network
+from mnemoscope.nn.scornn import SCORNN
+from mnemoscope.nn.scurnn import SCURNN
+from mnemoscope.nn.soft_orth import SoftOrth
+from mnemoscope.nn.stack import Stack, StackOptions
+from mnemoscope.nn.storage import load, save
+from mnemoscope.nn.urnn import URNN
+
+__all__ = [
+    "EURNN",
+    "GORU",
+    "GRU",
+    "IRNN",
+    "LSTM",
+    "NNRNN",
+    "ORNN",
+    "RNN",
+    "SCORNN",
+    "SCURNN",
+    "URNN",
+    "Card",
+    "ExpRNN",
+    "FullURNN",
+    "HDetachLSTM",
+    "Henaff",
+    "LinearRNN",
+    "OrthRNN",
+    "Recurrent",
+    "SoftOrth",
+    "Stack",
+    "StackOptions",
+    "create",
+    "get",
+    "load",
+    "names",
+    "network",
+    "save",
+]

@@ -1,0 +1,83 @@
+"""Elman's network and its relatives whose recurrent matrix is free: rnn, linear-rnn, irnn, orth-rnn."""
+
+from __future__ import annotations
+
+from typing import Unpack
+
+from mnemoscope.nn.first_order import FirstOrder
+from mnemoscope.nn.registry import network
+from mnemoscope.nn.stack import StackOptions
+
+__all__ = ["IRNN", "RNN", "LinearRNN", "OrthRNN"]
+
+
+@network(
+    "rnn",
+    family="first order",
+    equations=("h_t = phi(V h_{t-1} + U x_t + b)", 'activation="depth": h_t = V h_{t-1} + U x_t + b, y_t = phi(h_t)'),
+    state="n",
+    references=("elman1990",),
+)
+class RNN(FirstOrder):
+    """Elman's network, V free: with ``activation="depth"`` linear in time and nonlinear on the way up only."""
+
+    nonlinearity_default = "tanh"
+    init_default = "uniform"
+
+
+@network(
+    "linear-rnn",
+    family="first order",
+    equations=("h_t = V h_{t-1} + U x_t + b",),
+    state="n",
+    references=("saxe2014",),
+)
+class LinearRNN(FirstOrder):
+    """The linear network: phi is the identity, V free.
+
+    Parameters
+    ----------
+    init
+        How V starts.
+    """
+
+    init_default = "uniform"
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        *,
+        init: str | None = None,
+        **common: Unpack[StackOptions],
+    ) -> None:
+        super().__init__(input_size, hidden_size, num_layers, nonlinearity="identity", init=init, **common)
+
+
+@network(
+    "irnn",
+    family="first order",
+    equations=("h_t = relu(V h_{t-1} + U x_t + b), V = I at the start",),
+    state="n",
+    references=("le2015",),
+)
+class IRNN(FirstOrder):
+    """Elman's network with ReLU whose V starts as the identity and is free from then on."""
+
+    nonlinearity_default = "relu"
+    init_default = "identity"
+
+
+@network(
+    "orth-rnn",
+    family="first order",
+    equations=("h_t = tanh(V h_{t-1} + U x_t + b), V^T V = I at the start",),
+    state="n",
+    references=("saxe2014", "henaff2016"),
+)
+class OrthRNN(FirstOrder):
+    """Elman's network whose V starts as a random rotation and is free from then on."""
+
+    nonlinearity_default = "tanh"
+    init_default = "random"

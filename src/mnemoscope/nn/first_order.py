@@ -1,0 +1,181 @@
+"""First-order networks: h_t = phi(V h_{t-1} + U x_t + b)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar, Unpack
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Inexact
+from torch import Tensor, nn
+
+from mnemoscope.core.errors import UserError, choice
+from mnemoscope.nn.activation import NONLINEARITIES, activate
+from mnemoscope.nn.stack import Stack, StackOptions, Weights, uniform, zeros
+from mnemoscope.nn.transition.base import Transition
+from mnemoscope.nn.transition.cayley import cayley
+from mnemoscope.nn.transition.skew import SKEW_INITS, block_skew, random_orthogonal
+
+__all__ = ["FirstOrder", "FirstOrderOptions", "free_matrix"]
+
+
+class FirstOrderOptions(StackOptions, total=False):
+    """The options that every first-order network takes."""
+
+    nonlinearity: str
+    activation: str
+    init: str
+
+
+class FirstOrder(Stack):
+    """h_t = phi(V h_{t-1} + U x_t + b): a subclass says which matrices V are.
+
+    Parameters
+    ----------
+    nonlinearity
+        phi: ``"tanh"``, ``"relu"``, ``"modrelu"`` (sign(z) relu(|z| + b), the bias within it and no other) or
+        ``"identity"``. Over the complex field tanh and relu act on real and imaginary parts.
+    activation
+        Where phi is: ``"recurrent"``, in the recurrence; ``"depth"``, on the way up only: the state is
+        h_t = V h_{t-1} + U x_t + b and the output phi(h_t).
+    init
+        How V starts.
+    """
+
+    nonlinearity_default: ClassVar[str] = "modrelu"
+    init_default: ClassVar[str] = "random"
+    inits: ClassVar[tuple[str, ...]] = SKEW_INITS
+    field: str = "real"
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        *,
+        nonlinearity: str | None = None,
+        activation: str = "recurrent",
+        init: str | None = None,
+        **common: Unpack[StackOptions],
+    ) -> None:
+        self.nonlinearity = choice("nonlinearity", nonlinearity or self.nonlinearity_default, NONLINEARITIES)
+        self.activation = choice("activation", activation, ("recurrent", "depth"))
+        self.init = choice("init", init or self.init_default, self.inits)
+        super().__init__(input_size, hidden_size, num_layers, **common)
+
+    def make_transition(self) -> Transition | None:
+        """Return the map that makes V, or None when V itself is the parameter."""
+        return None
+
+    def declare(self, input_size: int) -> None:
+        """Create U, V and b."""
+        n, parts = self.hidden_size, 2 if self.field == "complex" else 1
+        transition = self.make_transition()
+        bound = 1 / math.sqrt(n) if transition is None else math.sqrt(6 / (n + input_size))
+        self.parameter("weight_ih", parts * n, input_size, init=uniform(bound))
+        if transition is None:
+            self.parameter("weight_hh", n, n, init=self._start_matrix)
+        else:
+            self.constrain("weight_hh", transition)
+        if self.bias and self.nonlinearity == "modrelu":
+            self.parameter("bias", n, init=uniform(0.01))
+        elif self.bias:
+            self.parameter("bias", parts * n, init=uniform(bound) if transition is None else zeros)
+
+    def _start_matrix(self, matrix: Tensor, generator: torch.Generator | None) -> None:
+        matrix.copy_(free_matrix(self.hidden_size, self.init, generator))
+
+    def drive(self, w: Weights, x: Float[Tensor, "*time batch input"]) -> Inexact[Tensor, "*time batch n"]:
+        """Return U x + b, as a complex vector over the complex field."""
+        bias = None if self.nonlinearity == "modrelu" else w.get("bias")
+        a = F.linear(x, w["weight_ih"], bias)
+        return torch.complex(*a.chunk(2, dim=-1)) if self.field == "complex" else a
+
+    def advance(
+        self, w: Weights, a: Inexact[Tensor, "batch n"], state: Inexact[Tensor, "batch n"]
+    ) -> tuple[Float[Tensor, "batch features"], Inexact[Tensor, "batch n"]]:
+        """Advance by one step."""
+        h = self.multiply(w, state) + a
+        y = activate(self.nonlinearity, h, w.get("bias"))
+        h = y if self.activation == "recurrent" else h
+        return (torch.cat([y.real, y.imag], dim=-1) if self.field == "complex" else y), h
+
+    def multiply(self, w: Weights, h: Inexact[Tensor, "batch n"]) -> Inexact[Tensor, "batch n"]:
+        """Return V h."""
+        return h @ w["weight_hh"].mT
+
+    def start(self, batch: int, **factory: Any) -> Inexact[Tensor, "batch n"]:
+        """Return zeros, complex over the complex field."""
+        if self.field == "complex":
+            factory["dtype"] = torch.complex128 if factory["dtype"] == torch.float64 else torch.complex64
+        return torch.zeros(batch, self.hidden_size, **factory)
+
+    @property
+    def cell_output_size(self) -> int:
+        """n, or 2n over the complex field: real parts, then imaginary parts."""
+        return self.hidden_size * (2 if self.field == "complex" else 1)
+
+    def _real_dtype(self, dtype: torch.dtype | None) -> torch.dtype:
+        real = super()._real_dtype(dtype)
+        if self.field == "complex" and real not in (torch.float32, torch.float64):
+            raise UserError(f"a complex network must be float32 or float64 (complex64, complex128), got {real}")
+        return real
+
+
+class Structured(FirstOrder):
+    """A first-order network whose V h can be computed without building V.
+
+    Parameters
+    ----------
+    product
+        ``"dense"``: V is built once per pass and multiplied, which is faster on most machines up to a few hundred
+        units; ``"structured"``: V h is computed from the factors of V.
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        *,
+        product: str = "dense",
+        **common: Unpack[FirstOrderOptions],
+    ) -> None:
+        self.product = choice("product", product, ("dense", "structured"))
+        super().__init__(input_size, hidden_size, num_layers, **common)
+
+    def _gather(self, suffix: str) -> Weights:
+        if self.product == "dense":
+            return super()._gather(suffix)
+        weights = {name: getattr(self, name + suffix) for name in self._names if name != "weight_hh"}
+        weights["factors"] = tuple(self._parameters_of("weight_hh" + suffix))
+        weights["transition"] = self.transition("weight_hh" + suffix)
+        return weights
+
+    def multiply(self, w: Weights, h: Inexact[Tensor, "batch n"]) -> Inexact[Tensor, "batch n"]:
+        """Return V h."""
+        if self.product == "dense":
+            return super().multiply(w, h)
+        product: Tensor = w["transition"].multiply(h, *w["factors"])
+        return product
+
+
+def free_matrix(size: int, init: str, generator: torch.Generator | None = None) -> Float[Tensor, "n n"]:
+    """Return an initial matrix by name.
+
+    ``henaff``: 2 x 2 rotations by angles U(-pi, pi); ``cayley``: by angles U(0, pi/2); ``random``: a uniform rotation;
+    ``identity``; ``glorot``: N(0, 1/n); ``uniform``: U(-1/sqrt(n), 1/sqrt(n)).
+    """
+    if init == "henaff":
+        return torch.linalg.matrix_exp(block_skew(size, "henaff", generator))
+    if init == "cayley":
+        return cayley(block_skew(size, "cayley", generator))
+    if init == "random":
+        return random_orthogonal(size, generator)
+    if init == "identity":
+        return torch.eye(size)
+    matrix = torch.empty(size, size)
+    if init == "glorot":
+        return nn.init.normal_(matrix, 0.0, size**-0.5, generator=generator)
+    return nn.init.uniform_(matrix, -(size**-0.5), size**-0.5, generator=generator)

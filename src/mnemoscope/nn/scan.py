@@ -1,0 +1,55 @@
+"""The loop over time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import torch
+from jaxtyping import Bool
+from torch import Tensor
+from torch.utils._pytree import tree_leaves, tree_map
+
+__all__ = ["scan"]
+
+State = TypeVar("State")
+
+
+def scan(
+    step: Callable[[Any, State], tuple[Tensor, State]],
+    inputs: Any,
+    state: State,
+    mask: Bool[Tensor, "time batch"] | None = None,
+) -> tuple[Tensor, State]:
+    """Run ``output_t, state_t = step(inputs_t, state_{t-1})`` over the leading axis of `inputs`.
+
+    Parameters
+    ----------
+    step
+        A pure function of one step's input and the state.
+    inputs
+        A pytree of tensors with the same leading axis, time.
+    state
+        A pytree of tensors with the batch in front.
+    mask
+        Where it is False the sequence has ended: its state is carried unchanged and its output is zero.
+
+    Returns
+    -------
+    The outputs, stacked over time, and the last state.
+    """
+    steps = tree_leaves(inputs)[0].shape[0]
+    outputs = []
+    for t in range(steps):
+        output, proposed = step(tree_map(lambda leaf, t=t: leaf[t], inputs), state)
+        if mask is None:
+            state = proposed
+        else:
+            state = tree_map(lambda new, old, t=t: _where(mask[t], new, old), proposed, state)
+            output = _where(mask[t], output, torch.zeros_like(output))
+        outputs.append(output)
+    return torch.stack(outputs), state
+
+
+def _where(alive: Bool[Tensor, " batch"], new: Tensor, old: Tensor) -> Tensor:
+    return torch.where(alive.reshape(-1, *[1] * (new.dim() - 1)), new, old)

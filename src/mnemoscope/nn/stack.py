@@ -1,0 +1,406 @@
+"""Layers, directions, dropout and packing: what all networks made of cells share, written once."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from functools import partial
+from typing import Any, Self, TypedDict, get_args, get_type_hints
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+from torch.utils._pytree import tree_map
+
+from mnemoscope.core.errors import Description, UserError, expected, nearest, positive_int
+from mnemoscope.nn.recurrent import Recurrent
+from mnemoscope.nn.scan import scan
+from mnemoscope.nn.state import State
+from mnemoscope.nn.transition.base import Transition
+
+__all__ = ["Stack", "StackOptions", "Weights", "normal", "option_defaults", "public_class", "uniform", "zeros"]
+
+Weights = dict[str, Any]
+"""The weights of one layer and direction by name, ``"weight_ih"``; every map computed."""
+
+Initialiser = Callable[[Tensor, torch.Generator | None], object]
+
+
+class StackOptions(TypedDict, total=False):
+    """The options that every network made of cells takes."""
+
+    bias: bool
+    batch_first: bool
+    dropout: float
+    bidirectional: bool
+    device: torch.device | str | None
+    dtype: torch.dtype | None
+    generator: torch.Generator | None
+
+
+class Stack(Recurrent):
+    """A stack of layers of one cell, each in one or two directions.
+
+    A network is a subclass that declares its weights (`declare`), prepares its input (`drive`) and advances its
+    state (`advance`). It sets its own options as attributes before it calls this constructor.
+
+    Parameters
+    ----------
+    input_size
+        Numbers per step of the input, d.
+    hidden_size
+        Units per layer, n.
+    num_layers
+        Layers; layer l reads the outputs of layer l-1.
+    bias
+        Whether the cells have biases.
+    batch_first
+        Whether batched input and output are (batch, time, features).
+    dropout
+        Probability with which outputs between layers are dropped in training.
+    bidirectional
+        Whether every layer also reads the sequence from its end; outputs are then concatenated.
+    device, dtype
+        Of the parameters.
+    generator
+        Draws the initial parameters; by default torch's global generator.
+    """
+
+    _suffixes: list[str]
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        known = option_defaults(cls)
+        for name in kwargs:
+            if name not in known:
+                near = nearest(name, known)
+                hint = f"did you mean {near!r}?" if near else f"it has {', '.join(sorted(known))}"
+                raise UserError(f"{public_class(cls).__name__} has no option {name!r}; {hint}")
+        return super().__new__(cls)
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        *,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__()
+        self.input_size = positive_int("input_size", input_size)
+        self.hidden_size = positive_int("hidden_size", hidden_size)
+        self.num_layers = positive_int("num_layers", num_layers)
+        if not isinstance(dropout, int | float) or not 0 <= dropout <= 1:
+            raise expected("dropout", "a probability between 0 and 1", dropout)
+        self.bias = bias
+        self.batch_first = batch_first
+        self.dropout = float(dropout)
+        self.bidirectional = bidirectional
+        self.causal = not bidirectional
+        self._factory = {"device": device, "dtype": self._real_dtype(dtype)}
+        self._initialisers: dict[str, Initialiser] = {}
+        self._names: list[str] = []
+        self._suffixes = []
+        width = self.input_size
+        for layer in range(self.num_layers):
+            for direction in ("", "_reverse") if bidirectional else ("",):
+                self._suffixes.append(f"_l{layer}{direction}")
+                self.declare(width)
+            width = self.output_size
+        self.reset_parameters(generator)
+
+    # What a network says ------------------------------------------------------------------------
+
+    @abstractmethod
+    def declare(self, input_size: int) -> None:
+        """Create the parameters of one layer and direction with `parameter` and `constrain`."""
+
+    @abstractmethod
+    def advance(self, w: Weights, a: Any, state: Any) -> tuple[Float[Tensor, "batch features"], Any]:
+        """Return output and state of one cell after one driven input."""
+
+    def drive(self, w: Weights, x: Float[Tensor, "*time batch input"]) -> Any:
+        """Return what the input contributes, for all steps at once: ``U x + b``."""
+        return F.linear(x, w["weight_ih"], w.get("bias"))
+
+    def start(self, batch: int, **factory: Any) -> Any:
+        """Return the state of one cell before the first input: zeros."""
+        return torch.zeros(batch, self.hidden_size, **factory)
+
+    def unroll(
+        self, w: Weights, x: Float[Tensor, "time batch input"], state: Any, mask: Bool[Tensor, "time batch"] | None
+    ) -> tuple[Float[Tensor, "time batch features"], Any]:
+        """Run one cell over whole sequences."""
+        return scan(partial(self.advance, w), self.drive(w, x), state, mask)
+
+    # Parameters ---------------------------------------------------------------------------------
+
+    def parameter(self, name: str, *shape: int, init: Initialiser | None = None) -> None:
+        """Create the parameter `name` of the layer being declared, by default uniform on +-1/sqrt(n)."""
+        self.register_parameter(self._file(name), nn.Parameter(torch.empty(*shape, **self._factory)))
+        self._initialisers[name] = init or uniform(1 / math.sqrt(self.hidden_size))
+
+    def constrain(self, name: str, transition: Transition) -> None:
+        """Create the matrix `name` of the layer being declared as a function of unconstrained parameters."""
+        transition.to(**self._factory)
+        transition.attach(self, self._file(name))
+
+    def _file(self, name: str) -> str:
+        if name not in self._names:
+            self._names.append(name)
+        return name + self._suffixes[-1]
+
+    @torch.no_grad()
+    def reset_parameters(self, generator: torch.Generator | None = None) -> None:
+        """Draw all parameters anew."""
+        for suffix in self._suffixes:
+            for name in self._names:
+                transition = self.transition(name + suffix)
+                if transition is None:
+                    self._initialisers[name](getattr(self, name + suffix), generator)
+                else:
+                    transition.reset(self._parameters_of(name + suffix), generator)
+
+    def transition(self, name: str = "weight_hh_l0") -> Transition | None:
+        """Return the map that makes the matrix `name`, or None when the matrix itself is the parameter."""
+        if not hasattr(self, "parametrizations") or name not in self.parametrizations:
+            return None
+        found: Transition = self.parametrizations[name][0]
+        return found
+
+    def _parameters_of(self, name: str) -> list[Tensor]:
+        return list(self.parametrizations[name].parameters(recurse=False))
+
+    def _transitions(self) -> Iterator[tuple[Transition, list[Tensor]]]:
+        for suffix in self._suffixes:
+            for name in self._names:
+                transition = self.transition(name + suffix)
+                if transition is not None:
+                    yield transition, self._parameters_of(name + suffix)
+
+    def weights(self) -> list[Weights]:
+        """Return the weights of every layer and direction, each map computed once.
+
+        Give them to `step` to save computing the maps at every step.
+        """
+        return [self._gather(suffix) for suffix in self._suffixes]
+
+    def _gather(self, suffix: str) -> Weights:
+        return {name: getattr(self, name + suffix) for name in self._names}
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        own = self.__dict__.get("_parameters", {})
+        if name in own and isinstance(value, Tensor) and not isinstance(value, nn.Parameter):
+            if value.shape != own[name].shape:
+                raise expected(name, f"of shape {tuple(own[name].shape)}", tuple(value.shape))
+            with torch.no_grad():
+                own[name].copy_(value)
+            return
+        super().__setattr__(name, value)
+
+    # Training -----------------------------------------------------------------------------------
+
+    def parameter_groups(self, lr: float, lr_orthogonal: float | None = None) -> list[dict[str, Any]]:
+        """Return groups for an optimiser: parameters of orthogonal maps get their own rate, by default a tenth."""
+        orthogonal = [p for transition, own in self._transitions() for p in transition.orthogonal(own)]
+        marked = {id(p) for p in orthogonal}
+        groups = [{"params": [p for p in self.parameters() if id(p) not in marked], "lr": lr}]
+        if orthogonal:
+            groups.append({"params": orthogonal, "lr": lr / 10 if lr_orthogonal is None else lr_orthogonal})
+        return groups
+
+    def penalty(self) -> Float[Tensor, ""]:
+        """Return what the network asks to be added to the loss; zero for most."""
+        total = torch.zeros((), **self._own_factory())
+        for transition, own in self._transitions():
+            total = total + transition.penalty(own)
+        return total
+
+    def after_step(self) -> None:
+        """Do what must happen after each step of the optimiser: rebase, retract. Nothing for most."""
+        for transition, own in self._transitions():
+            transition.after_step(own)
+
+    # Running ------------------------------------------------------------------------------------
+
+    @property
+    def directions(self) -> int:
+        """1, or 2 when bidirectional."""
+        return 2 if self.bidirectional else 1
+
+    @property
+    def cell_output_size(self) -> int:
+        """Numbers that one cell gives out per step: n."""
+        return self.hidden_size
+
+    @property
+    def output_size(self) -> int:  # type: ignore[override]
+        """Numbers per step of the output."""
+        return self.cell_output_size * self.directions
+
+    def init_state(
+        self, batch: int, *, device: torch.device | str | None = None, dtype: torch.dtype | None = None
+    ) -> State:
+        """Return the state before the first input: ``(layers * directions, batch, n)``, zeros."""
+        factory = self._own_factory()
+        factory["device"] = device or factory["device"]
+        factory["dtype"] = self._real_dtype(dtype or factory["dtype"])
+        return self._join([self.start(batch, **factory) for _ in self._suffixes])
+
+    def step(
+        self, x: Float[Tensor, "batch input"], state: State, weights: list[Weights] | None = None
+    ) -> tuple[Float[Tensor, "batch output"], State]:
+        """Return the output and the state after one input.
+
+        Parameters
+        ----------
+        weights
+            What `weights` returned, so that many steps compute the maps once.
+        """
+        if self.bidirectional:
+            raise UserError("step needs a causal network, and a bidirectional one reads the future")
+        self._check_width(x, "x")
+        cells = []
+        for layer, (w, cell) in enumerate(zip(weights or self.weights(), self._split(state), strict=True)):
+            x = self._drop(x) if layer else x
+            x, cell = self.advance(w, self.drive(w, x), cell)
+            cells.append(cell)
+        return x, self._join(cells)
+
+    def run(
+        self, x: Float[Tensor, "time batch input"], state: State, lengths: Tensor | None
+    ) -> tuple[Float[Tensor, "time batch output"], State]:
+        """Run whole sequences through all layers and directions."""
+        mask = _mask(lengths, x)
+        cells, weights = self._split(state), self.weights()
+        for layer in range(self.num_layers):
+            x = self._drop(x) if layer else x
+            outputs = []
+            for direction in range(self.directions):
+                i = layer * self.directions + direction
+                turned = _reverse(x, lengths) if direction else x
+                y, cells[i] = self.unroll(weights[i], turned, cells[i], mask)
+                outputs.append(_reverse(y, lengths) if direction else y)
+            x = outputs[0] if len(outputs) == 1 else torch.cat(outputs, dim=-1)
+        return x, self._join(cells)
+
+    def _drop(self, x: Tensor) -> Tensor:
+        return F.dropout(x, self.dropout, self.training) if self.dropout else x
+
+    def _join(self, cells: list[Any]) -> State:
+        return tree_map(lambda *leaves: torch.stack(leaves), cells[0], *cells[1:])
+
+    def _split(self, state: State) -> list[Any]:
+        return [tree_map(lambda leaf, i=i: leaf[i], state) for i in range(len(self._suffixes))]
+
+    def _own_factory(self) -> dict[str, Any]:
+        first = next(self.parameters())
+        return {"device": first.device, "dtype": first.dtype}
+
+    def _real_dtype(self, dtype: torch.dtype | None) -> torch.dtype:
+        dtype = dtype or torch.get_default_dtype()
+        if not isinstance(dtype, torch.dtype) or not dtype.is_floating_point:
+            raise expected("dtype", "a real floating-point type", Description(str(dtype)))
+        return dtype
+
+    # Looking ------------------------------------------------------------------------------------
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The arguments that build this network again, but for device, dtype and generator."""
+        skipped = {"device", "dtype", "generator"}
+        return {name: getattr(self, name) for name in option_defaults(type(self)) if name not in skipped}
+
+    def extra_repr(self) -> str:
+        """Sizes first, then the options that are not at their default."""
+        defaults = option_defaults(type(self)) | {"input_size": self.input_size, "hidden_size": self.hidden_size}
+        named = {name: value for name, value in self.options.items() if value != defaults[name]}
+        return ", ".join([f"{self.input_size}, {self.hidden_size}", *(f"{k}={v!r}" for k, v in named.items())])
+
+    def __repr__(self) -> str:
+        return f"{public_class(type(self)).__name__}({self.extra_repr()})"
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        twin = Recurrent.__new__(type(self))
+        memo[id(self)] = twin
+        twin.__dict__ = deepcopy(self.__dict__, memo)
+        return twin
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (public_class(type(self)), self.options, self._own_factory(), self.training, self.state_dict())
+
+
+def uniform(bound: float) -> Initialiser:
+    """Draw from U(-bound, bound)."""
+    return lambda tensor, generator: nn.init.uniform_(tensor, -bound, bound, generator=generator)
+
+
+def normal(std: float) -> Initialiser:
+    """Draw from N(0, std^2)."""
+    return lambda tensor, generator: nn.init.normal_(tensor, 0.0, std, generator=generator)
+
+
+def zeros(tensor: Tensor, generator: torch.Generator | None) -> object:
+    """Set to zero."""
+    return nn.init.zeros_(tensor)
+
+
+def public_class(cls: type) -> type:
+    """Return the class that was written: parametrize puts one of its own below it in every parametrised instance."""
+    return cls.__mro__[1] if cls.__name__.startswith("Parametrized") else cls
+
+
+def option_defaults(cls: type) -> dict[str, Any]:
+    """Return the arguments that a network's constructor takes, with their defaults, own ones last."""
+    accepted = _accepted(public_class(cls))
+    found: dict[str, Any] = {}
+    for base in reversed(cls.__mro__):
+        if "__init__" in vars(base) and issubclass(base, Stack):
+            own = inspect.signature(base.__init__).parameters
+            found |= {name: parameter.default for name, parameter in own.items() if name in accepted}
+    return found
+
+
+def _accepted(cls: type) -> set[str]:
+    """Return the names that a constructor passes on or takes itself, as its ``**common: Unpack[...]`` says."""
+    hints = get_type_hints(cls.__init__, include_extras=True)
+    names: set[str] = set()
+    for name, parameter in inspect.signature(cls.__init__).parameters.items():
+        if parameter.kind is not parameter.VAR_KEYWORD:
+            names.add(name)
+        elif name in hints:
+            names |= set(get_type_hints(get_args(hints[name])[0]))
+        else:
+            names |= _accepted(cls.__mro__[1])
+    return names - {"self"}
+
+
+def _rebuild(cls: type[Stack], options: dict[str, Any], factory: dict[str, Any], training: bool, weights: Any) -> Stack:
+    layer = cls(**options, **factory)
+    layer.load_state_dict(weights)
+    return layer.train(training)
+
+
+def _mask(lengths: Tensor | None, x: Tensor) -> Bool[Tensor, "time batch"] | None:
+    if lengths is None or int(lengths.min()) == x.shape[0]:
+        return None
+    return torch.arange(x.shape[0], device=x.device)[:, None] < lengths.to(x.device)
+
+
+def _reverse(x: Float[Tensor, "time batch features"], lengths: Tensor | None) -> Float[Tensor, "time batch features"]:
+    """Turn every sequence around within its own length."""
+    if lengths is None:
+        return x.flip(0)
+    times = torch.arange(x.shape[0], device=x.device)[:, None]
+    ends = lengths.to(x.device)
+    index = torch.where(times < ends, ends - 1 - times, times)
+    return x.gather(0, index[:, :, None].expand_as(x))

@@ -1,0 +1,95 @@
+"""States: pytrees of tensors, and how they become one vector per example."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
+
+from mnemoscope.core.errors import Description, expected
+
+__all__ = ["State", "batch_of", "check_state", "flatten", "index_batch", "insert_batch", "remove_batch", "unflatten"]
+
+State = Any
+"""A pytree of tensors. Every leaf has the batch at one common axis, `axis` below: 1 in torch's layout
+``(layers * directions, batch, n)``, 0 in all others."""
+
+
+def batch_of(state: State, axis: int) -> int:
+    """Return the batch size of a state."""
+    return int(tree_leaves(state)[0].shape[axis])
+
+
+def flatten(state: State, axis: int) -> Tensor:
+    """Return the state as ``(batch, size)`` real numbers; integer leaves (lengths, counters) are left out."""
+    rows = [_rows(leaf, axis) for leaf in tree_leaves(state) if _counts(leaf)]
+    return torch.cat(rows, dim=1)
+
+
+def unflatten(flat: Tensor, like: State, axis: int) -> State:
+    """Invert `flatten`: a state shaped as `like`, whose integer leaves it keeps."""
+    leaves, spec = tree_flatten(like)
+    rebuilt, start = [], 0
+    for leaf in leaves:
+        if not _counts(leaf):
+            rebuilt.append(leaf)
+            continue
+        first = leaf.movedim(axis, 0)
+        width = _rows(leaf, axis).shape[1]
+        part = flat[:, start : start + width]
+        start += width
+        shape = (flat.shape[0], *first.shape[1:])
+        part = torch.view_as_complex(part.reshape(*shape, 2)) if leaf.is_complex() else part.reshape(shape)
+        rebuilt.append(part.movedim(0, axis))
+    if flat.shape[1] != start:
+        raise expected("flat state", f"of width {start}", flat.shape[1])
+    return tree_unflatten(rebuilt, spec)
+
+
+def insert_batch(state: State, axis: int) -> State:
+    """Give an unbatched state a batch of one."""
+    return tree_map(lambda leaf: leaf.unsqueeze(axis), state)
+
+
+def remove_batch(state: State, axis: int) -> State:
+    """Take the batch of one away."""
+    return tree_map(lambda leaf: leaf.squeeze(axis), state)
+
+
+def index_batch(state: State, index: Tensor | None, axis: int) -> State:
+    """Reorder the examples of a state."""
+    return state if index is None else tree_map(lambda leaf: leaf.index_select(axis, index), state)
+
+
+def check_state(state: State, like: State) -> None:
+    """Raise the standard error unless `state` has the structure, shapes and type of `like`."""
+    leaves, spec = tree_flatten(state)
+    wanted, wanted_spec = tree_flatten(like)
+    all_tensors = all(isinstance(leaf, Tensor) for leaf in leaves)
+    if spec != wanted_spec or not all_tensors:
+        raise expected("hx", _describe(like), Description(_describe(state)))
+    for leaf, want in zip(leaves, wanted, strict=True):
+        if leaf.shape != want.shape:
+            raise expected("hx", _describe(like), Description(_describe(state)))
+        if leaf.is_complex() != want.is_complex() or leaf.is_floating_point() != want.is_floating_point():
+            raise expected("hx", f"of type {want.dtype}", leaf.dtype)
+
+
+def _counts(leaf: Tensor) -> bool:
+    return leaf.is_floating_point() or leaf.is_complex()
+
+
+def _rows(leaf: Tensor, axis: int) -> Tensor:
+    first = torch.view_as_real(leaf.resolve_conj()) if leaf.is_complex() else leaf
+    return first.movedim(axis, 0).flatten(1)
+
+
+def _describe(state: State) -> str:
+    if isinstance(state, Tensor):
+        return f"a tensor of shape {tuple(state.shape)}"
+    if isinstance(state, list | tuple):
+        name = type(state).__name__
+        return f"a {name} of ({', '.join(_describe(part) for part in state)})"
+    return f"a {type(state).__name__}"

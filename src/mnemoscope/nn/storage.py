@@ -1,0 +1,65 @@
+"""Networks on disk: safetensors, with name and options in the metadata. Nothing is ever unpickled."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import nn
+
+from mnemoscope.core.errors import UserError
+from mnemoscope.nn.registry import card, create
+from mnemoscope.nn.stack import Stack
+
+__all__ = ["load", "save"]
+
+FORMAT = "1"
+
+
+def save(layer: nn.Module, path: str | Path) -> None:
+    """Write a registered network to `path` (safetensors): weights, name, options, type."""
+    own = card(type(layer))
+    if not isinstance(layer, Stack) or own is None:
+        raise UserError(f"only a registered network can be saved, got {type(layer).__name__}; save its state_dict instead")
+    metadata = {
+        "mnemoscope_format": FORMAT,
+        "network": own.name,
+        "options": json.dumps(layer.options),
+        "dtype": str(next(layer.parameters()).dtype).removeprefix("torch."),
+    }
+    tensors = {name: tensor.detach().contiguous() for name, tensor in layer.state_dict().items()}
+    target = Path(path)
+    partial = target.with_name(target.name + ".partial")
+    try:
+        save_file(tensors, partial, metadata=metadata)
+        partial.replace(target)  # whoever reads `path` sees the old file or the whole new one
+    except (OSError, SafetensorError) as error:
+        partial.unlink(missing_ok=True)
+        raise UserError(f"{str(path)!r} cannot be written: {error}") from error
+
+
+def load(path: str | Path, *, device: torch.device | str | None = None) -> Any:
+    """Read a network that `save` wrote."""
+    if not Path(path).is_file():
+        raise UserError(f"there is no file {str(path)!r}")
+    try:
+        with safe_open(path, framework="pt") as file:
+            metadata = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}
+    except (OSError, SafetensorError) as error:
+        raise UserError(f"{str(path)!r} is not a whole safetensors file: {error}") from error
+    if metadata.get("mnemoscope_format") != FORMAT:
+        came = metadata.get("mnemoscope_format", "none")
+        raise UserError(f"{str(path)!r} must be a network saved by Mnemoscope (format {FORMAT}), got format {came}")
+    try:
+        dtype = getattr(torch, metadata["dtype"])
+        options = json.loads(metadata["options"])
+        layer = create(metadata["network"], **options, dtype=dtype, device=device)
+        layer.load_state_dict(tensors)
+    except (KeyError, AttributeError, TypeError, json.JSONDecodeError, RuntimeError) as error:
+        raise UserError(f"{str(path)!r} does not hold what its header says: {' '.join(str(error).split())}") from error
+    return layer
