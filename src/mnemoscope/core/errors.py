@@ -60,7 +60,7 @@ def nearest(name: Any, options: Iterable[str]) -> str | None:
     if not isinstance(name, str):
         return None
     folded = {option.casefold(): option for option in options}
-    found = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.5)
+    found = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)
     return folded[found[0]] if found else None
 
 
