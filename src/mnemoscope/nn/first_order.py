@@ -10,8 +10,9 @@ import torch.nn.functional as F
 from jaxtyping import Float, Inexact
 from torch import Tensor, nn
 
-from mnemoscope.core.errors import UserError, choice
+from mnemoscope.core.errors import UserError, choice, positive_int
 from mnemoscope.nn.activation import NONLINEARITIES, activate
+from mnemoscope.nn.recurrence import Plan, alive_at_steps, can_fuse, last_alive, recurrence
 from mnemoscope.nn.stack import Stack, StackOptions, Weights, uniform, zeros
 from mnemoscope.nn.transition.base import Transition
 from mnemoscope.nn.transition.cayley import cayley
@@ -26,6 +27,7 @@ class FirstOrderOptions(StackOptions, total=False):
     nonlinearity: str
     activation: str
     init: str
+    checkpoint_every: int | None
 
 
 class FirstOrder(Stack):
@@ -41,6 +43,9 @@ class FirstOrder(Stack):
         h_t = V h_{t-1} + U x_t + b and the output phi(h_t).
     init
         How V starts.
+    checkpoint_every
+        Steps between two states that are kept for the backward pass, which computes the others again: memory for
+        time, least near sqrt(T). By default all states are kept.
     """
 
     nonlinearity_default: ClassVar[str] = "modrelu"
@@ -57,8 +62,10 @@ class FirstOrder(Stack):
         nonlinearity: str | None = None,
         activation: str = "recurrent",
         init: str | None = None,
+        checkpoint_every: int | None = None,
         **common: Unpack[StackOptions],
     ) -> None:
+        self.checkpoint_every = None if checkpoint_every is None else positive_int("checkpoint_every", checkpoint_every)
         self.nonlinearity = choice("nonlinearity", nonlinearity or self.nonlinearity_default, NONLINEARITIES)
         self.activation = choice("activation", activation, ("recurrent", "depth"))
         self.init = choice("init", init or self.init_default, self.inits)
@@ -97,13 +104,45 @@ class FirstOrder(Stack):
     ) -> tuple[Float[Tensor, "batch features"], Inexact[Tensor, "batch n"]]:
         """Advance by one step."""
         h = self.multiply(w, state) + a
-        y = activate(self.nonlinearity, h, w.get("bias"))
+        y = activate(self.nonlinearity, h, w.get("bias") if self.nonlinearity == "modrelu" else None)
         h = y if self.activation == "recurrent" else h
         return (torch.cat([y.real, y.imag], dim=-1) if self.field == "complex" else y), h
 
     def multiply(self, w: Weights, h: Inexact[Tensor, "batch n"]) -> Inexact[Tensor, "batch n"]:
         """Return V h."""
         return h @ w["weight_hh"].mT
+
+    def unroll(
+        self, w: Weights, x: Float[Tensor, "time batch input"], state: Tensor, lengths: Tensor | None
+    ) -> tuple[Float[Tensor, "time batch features"], Tensor]:
+        """Run whole sequences through the fused recurrence; the plain loop where that cannot be used."""
+        if not can_fuse(w):
+            return super().unroll(w, x, state, lengths)
+        bend = None if self.nonlinearity == "modrelu" else w.get("bias")
+        phi = self.nonlinearity if self.activation == "recurrent" else "identity"
+        states, last = self.fuse(w, x, w["weight_ih"], bend, phi, state, lengths)
+        return (states if self.activation == "recurrent" else self._bend(w, states)), last
+
+    def fuse(
+        self, w: Weights, x: Tensor, u: Tensor | None, b: Tensor | None, phi: str, state: Tensor, lengths: Any
+    ) -> tuple[Float[Tensor, "time batch features"], Tensor]:
+        """Return all states and the last; over the complex field as [Re, Im], V as [[Re V, -Im V], [Im V, Re V]]."""
+        v, c = w["weight_hh"], w.get("bias") if phi == "modrelu" else None
+        phi = "identity" if phi == "modrelu" and c is None else phi
+        if self.field == "complex":
+            v = torch.cat([torch.cat([v.real, -v.imag], 1), torch.cat([v.imag, v.real], 1)])
+            state = torch.cat([state.real, state.imag], dim=-1)
+            phi = "complex-modrelu" if phi == "modrelu" else phi
+        plan = Plan(phi, alive_at_steps(lengths, x.shape[0]), self.checkpoint_every)
+        states = recurrence(x, u, b, v, state, c, plan)
+        last = states[-1] if lengths is None else last_alive(states, lengths)
+        return states, torch.complex(*last.chunk(2, dim=-1)) if self.field == "complex" else last
+
+    def _bend(self, w: Weights, states: Float[Tensor, "time batch features"]) -> Float[Tensor, "time batch features"]:
+        if self.field == "real":
+            return activate(self.nonlinearity, states, w.get("bias"))
+        bent = activate(self.nonlinearity, torch.complex(*states.chunk(2, dim=-1)), w.get("bias"))
+        return torch.cat([bent.real, bent.imag], dim=-1)
 
     def start(self, batch: int, **factory: Any) -> Inexact[Tensor, "batch n"]:
         """Return zeros, complex over the complex field."""

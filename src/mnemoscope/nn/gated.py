@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
@@ -43,18 +43,18 @@ class TorchGated(Stack):
         """Call torch's kernel."""
 
     def unroll(
-        self, w: Weights, x: Float[Tensor, "time batch input"], state: Any, mask: Bool[Tensor, "time batch"] | None
+        self, w: Weights, x: Float[Tensor, "time batch input"], state: Any, lengths: Tensor | None
     ) -> tuple[Float[Tensor, "time batch n"], Any]:
         """Run whole sequences through torch's kernel."""
         if torch._C._functorch.peek_interpreter_stack() is not None:
-            return super().unroll(w, x, state, mask)
+            return super().unroll(w, x, state, lengths)
         several = isinstance(state, tuple)
         hx = tuple(part.unsqueeze(0) for part in state) if several else state.unsqueeze(0)
         tail = [list(w.values()), self.bias, 1, 0.0, self.training, False]
-        if mask is None:
+        if lengths is None:
             y, *last = self.kernel(x, hx, *tail, False)
         else:
-            packed = pack_padded_sequence(x, mask.sum(0).cpu())
+            packed = pack_padded_sequence(x, lengths)
             data, *last = self.kernel(packed.data, packed.batch_sizes, hx, *tail)
             y, _ = pad_packed_sequence(PackedSequence(data, packed.batch_sizes), total_length=x.shape[0])
         squeezed = tuple(part.squeeze(0) for part in last)

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from mnemoscope.nn.activation import activate
 from mnemoscope.nn.first_order import FirstOrder
+from mnemoscope.nn.recurrence import can_fuse
 from mnemoscope.nn.registry import network
 from mnemoscope.nn.stack import StackOptions, Weights
 
@@ -52,6 +53,14 @@ class Henaff(FirstOrder):
     def drive(self, w: Weights, x: Float[Tensor, "*time batch input"]) -> Float[Tensor, "*time batch n"]:
         """Return phi(U x + b)."""
         return activate(self.nonlinearity, super().drive(w, x), w.get("bias"))
+
+    def unroll(
+        self, w: Weights, x: Float[Tensor, "time batch input"], state: Tensor, lengths: Tensor | None
+    ) -> tuple[Float[Tensor, "time batch n"], Tensor]:
+        """Run whole sequences: a linear recurrence of what the input contributes."""
+        if not can_fuse(w):
+            return super().unroll(w, x, state, lengths)
+        return self.fuse(w, self.drive(w, x), None, None, "identity", state, lengths)
 
     def advance(
         self, w: Weights, a: Float[Tensor, "batch n"], state: Float[Tensor, "batch n"]

@@ -137,10 +137,10 @@ class Stack(Recurrent):
         return torch.zeros(batch, self.hidden_size, **factory)
 
     def unroll(
-        self, w: Weights, x: Float[Tensor, "time batch input"], state: Any, mask: Bool[Tensor, "time batch"] | None
+        self, w: Weights, x: Float[Tensor, "time batch input"], state: Any, lengths: Tensor | None
     ) -> tuple[Float[Tensor, "time batch features"], Any]:
-        """Run one cell over whole sequences."""
-        return scan(partial(self.advance, w), self.drive(w, x), state, mask)
+        """Run one cell over whole sequences; `lengths` (descending) says where they end, None: all are full."""
+        return scan(partial(self.advance, w), self.drive(w, x), state, _mask(lengths, x))
 
     # Parameters ---------------------------------------------------------------------------------
 
@@ -187,12 +187,17 @@ class Stack(Recurrent):
                 if transition is not None:
                     yield transition, self._parameters_of(name + suffix)
 
-    def weights(self) -> list[Weights]:
+    def weights(self, dtype: torch.dtype | None = None) -> list[Weights]:
         """Return the weights of every layer and direction, each map computed once.
 
-        Give them to `step` to save computing the maps at every step.
+        Give them to `step` to save computing the maps at every step. Under autocast they are rounded to `dtype`, the
+        input's type, after the maps.
         """
-        return [self._gather(suffix) for suffix in self._suffixes]
+        own = next(self.parameters()).dtype
+        gathered = [self._gather(suffix) for suffix in self._suffixes]
+        if dtype is None or dtype == own:
+            return gathered
+        return [{name: w.to(_like_real(dtype, w)) for name, w in weights.items()} for weights in gathered]
 
     def _gather(self, suffix: str) -> Weights:
         return {name: getattr(self, name + suffix) for name in self._names}
@@ -269,6 +274,7 @@ class Stack(Recurrent):
         if self.bidirectional:
             raise UserError("step needs a causal network, and a bidirectional one reads the future")
         self._check_width(x, "x")
+        x = x.to(next(self.parameters()).dtype) if torch.is_autocast_enabled(x.device.type) else x
         cells = []
         for layer, (w, cell) in enumerate(zip(weights or self.weights(), self._split(state), strict=True)):
             x = self._drop(x) if layer else x
@@ -280,18 +286,27 @@ class Stack(Recurrent):
         self, x: Float[Tensor, "time batch input"], state: State, lengths: Tensor | None
     ) -> tuple[Float[Tensor, "time batch output"], State]:
         """Run whole sequences through all layers and directions."""
-        mask = _mask(lengths, x)
-        cells, weights = self._split(state), self.weights()
-        for layer in range(self.num_layers):
-            x = self._drop(x) if layer else x
-            outputs = []
-            for direction in range(self.directions):
-                i = layer * self.directions + direction
-                turned = _reverse(x, lengths) if direction else x
-                y, cells[i] = self.unroll(weights[i], turned, cells[i], mask)
-                outputs.append(_reverse(y, lengths) if direction else y)
-            x = outputs[0] if len(outputs) == 1 else torch.cat(outputs, dim=-1)
-        return x, self._join(cells)
+        if lengths is not None and int(lengths[-1]) == x.shape[0]:
+            lengths = None
+        # Autocast would round the maps and the recurrence: these run in the input's own type.
+        with torch.autocast(x.device.type, enabled=False):
+            cells, weights = self._split(state), self.weights(x.dtype)
+            for layer in range(self.num_layers):
+                x = self._drop(x) if layer else x
+                outputs = []
+                for direction in range(self.directions):
+                    i = layer * self.directions + direction
+                    turned = _reverse(x, lengths) if direction else x
+                    y, cells[i] = self.unroll(weights[i], turned, cells[i], lengths)
+                    outputs.append(_reverse(y, lengths) if direction else y)
+                x = outputs[0] if len(outputs) == 1 else torch.cat(outputs, dim=-1)
+            return x, self._join(cells)
+
+    def _check_width(self, x: Tensor, name: str) -> None:
+        super()._check_width(x, name)
+        own = next(self.parameters()).dtype
+        if x.dtype != own and not torch.is_autocast_enabled(x.device.type):
+            raise expected(name, f"of the parameters' type {own}", x.dtype)
 
     def _drop(self, x: Tensor) -> Tensor:
         return F.dropout(x, self.dropout, self.training) if self.dropout else x
@@ -390,8 +405,12 @@ def _rebuild(cls: type[Stack], options: dict[str, Any], factory: dict[str, Any],
     return layer.train(training)
 
 
+def _like_real(dtype: torch.dtype, tensor: Tensor) -> torch.dtype:
+    return dtype.to_complex() if tensor.is_complex() else dtype
+
+
 def _mask(lengths: Tensor | None, x: Tensor) -> Bool[Tensor, "time batch"] | None:
-    if lengths is None or int(lengths.min()) == x.shape[0]:
+    if lengths is None:
         return None
     return torch.arange(x.shape[0], device=x.device)[:, None] < lengths.to(x.device)
 

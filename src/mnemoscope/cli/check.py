@@ -1,0 +1,61 @@
+"""The command ``check``: does a network keep the contract?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+
+from mnemoscope.cli.group import FAILURE
+from mnemoscope.cli.output import Json, console, error_console, print_json
+
+if TYPE_CHECKING:
+    from mnemoscope.testing import Report
+
+__all__ = ["check"]
+
+Factory = Annotated[
+    str,
+    typer.Argument(
+        metavar="NETWORK",
+        help="FILE.py:NAME of a class or of a function that builds the network, or a name of `mnemoscope networks`. "
+        "This runs the file's code.",
+    ),
+]
+
+
+def check(network: Factory, json: Json = False) -> None:
+    """Check that a network keeps the contract of torch.nn.RNN, and more; your own networks too."""
+    from mnemoscope.nn.registry import get
+    from mnemoscope.testing import CheckFailed, check_network
+
+    factory = get(network)
+    try:
+        with error_console().status(f"checking {network}"):
+            report = check_network(factory)
+    except CheckFailed as failure:
+        if json:
+            print_json({"network": network, "ok": False, "failure": str(failure), "passed": [], "skipped": {}})
+        else:
+            typer.echo(f"failed: {failure}", err=True)
+        raise typer.Exit(FAILURE) from None
+    if json:
+        results = {"passed": report.passed, "skipped": report.skipped}
+        print_json({"network": network, "ok": True, "failure": None, **results})
+    else:
+        _print_report(report)
+
+
+def _print_report(report: Report) -> None:
+    out = console()
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column()
+    for name in report.passed:
+        table.add_row(name, "passed")
+    for name, reason in report.skipped.items():
+        table.add_row(name, f"skipped: {reason}")
+    out.print(table)
+    out.print()
+    out.print(f"{report.network}: {len(report.passed)} checks passed, {len(report.skipped)} skipped")

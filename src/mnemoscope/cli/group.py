@@ -1,0 +1,45 @@
+"""How every command ends: one line for a user's mistake, one exit code per outcome."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any, NoReturn
+
+import typer
+from typer.core import TyperGroup
+
+from mnemoscope.core.errors import UserError
+
+__all__ = ["FAILURE", "MISTAKE", "Commands"]
+
+FAILURE = 1
+MISTAKE = 2
+
+
+class Commands(TyperGroup):
+    """A group of commands that ends with 0 for success, 2 for a user's mistake, 1 for the rest.
+
+    A mistake is one line on standard error. An error that nobody foresaw keeps its traceback.
+    """
+
+    def main(self, *args: Any, **options: Any) -> NoReturn:
+        """Run the command that the arguments name, and leave with its exit code."""
+        options["standalone_mode"] = False
+        try:
+            code = super().main(*args, **options)
+            sys.stdout.flush()
+        except UserError as error:
+            code = _say(str(error), MISTAKE)
+        except typer.TyperException as error:
+            code = _say(error.format_message(), error.exit_code)
+        except BrokenPipeError:
+            # The reader has seen enough (`| head`). What is still buffered must not be flushed at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            code = FAILURE
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def _say(message: str, code: int) -> int:
+    typer.echo(f"error: {' '.join(message.split())}", err=True)
+    return code

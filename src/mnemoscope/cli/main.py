@@ -1,0 +1,45 @@
+"""The command ``mnemoscope``. Importing it costs neither torch nor any room: commands import what they need."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from mnemoscope import __version__
+from mnemoscope.cli.check import check
+from mnemoscope.cli.group import Commands
+from mnemoscope.cli.networks import cite, networks, show
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    cls=Commands,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for command in (networks, show, cite, check):
+    app.command()(command)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"mnemoscope {__version__}")
+        raise typer.Exit
+
+
+Version = Annotated[
+    bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+]
+
+
+@app.callback(invoke_without_command=True)
+def mnemoscope(context: typer.Context, version: Version = False) -> None:
+    """See how much a recurrent network can remember and express.
+
+    NETWORK is a name from the list of networks, or FILE.py:CLASS for one of your own.
+    Every command takes --json. Exit codes: 0 success, 2 a mistake in what was given, 1 any other failure.
+    """
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())

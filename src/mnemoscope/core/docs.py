@@ -1,0 +1,125 @@
+"""Read NumPy-style docstrings: what a class says of itself and of the arguments of its constructor."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["REQUIRED", "Argument", "arguments", "parameter_docs", "summary"]
+
+REQUIRED = inspect.Parameter.empty
+"""The default of an argument that has none."""
+
+_ENTRY = re.compile(r"^(?P<names>\*{0,2}\w+(?:\s*,\s*\*{0,2}\w+)*)\s*(?::\s*(?P<type>.*))?$")
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One argument of a constructor: its name, type as written, default (or `REQUIRED`) and meaning."""
+
+    name: str
+    type: str
+    default: Any
+    meaning: str
+
+
+def summary(cls: type) -> str:
+    """Return the first paragraph of a class's own docstring as one line, or an empty string.
+
+    Examples
+    --------
+    >>> summary(Argument)
+    'One argument of a constructor: its name, type as written, default (or REQUIRED) and meaning.'
+    """
+    own = inspect.cleandoc(vars(cls).get("__doc__") or "")
+    return _plain(own.partition("\n\n")[0])
+
+
+def arguments(cls: type, accepted: Collection[str] | None = None) -> list[Argument]:
+    """Return the arguments of a class's constructor.
+
+    Parameters
+    ----------
+    accepted
+        Names to look for in the constructors of the class and its bases, where the class passes keywords on;
+        by default only those of its own signature.
+
+    Returns
+    -------
+    list of Argument
+        Those of the class first, then those of its bases.
+    """
+    docs = parameter_docs(cls)
+    signatures = [inspect.signature(cls).parameters.values()] if accepted is None else _own_signatures(cls)
+    found: dict[str, Argument] = {}
+    for parameters in signatures:
+        for parameter in parameters:
+            if parameter.name in found or (accepted is not None and parameter.name not in accepted):
+                continue
+            written, meaning = docs.get(parameter.name, ("", ""))
+            found[parameter.name] = Argument(
+                _starred(parameter), _annotation(parameter) or written, parameter.default, meaning
+            )
+    return list(found.values())
+
+
+def parameter_docs(cls: type) -> dict[str, tuple[str, str]]:
+    """Return type and meaning of every parameter that the "Parameters" sections of a class and its bases describe.
+
+    The nearest class that describes a parameter is believed.
+    """
+    found: dict[str, tuple[str, str]] = {}
+    for base in cls.__mro__:
+        for name, entry in _section_entries(vars(base).get("__doc__") or ""):
+            found.setdefault(name, entry)
+    return found
+
+
+def _own_signatures(cls: type) -> Iterator[list[inspect.Parameter]]:
+    for base in cls.__mro__:
+        if "__init__" in vars(base):
+            yield list(inspect.signature(vars(base)["__init__"]).parameters.values())
+
+
+def _section_entries(docstring: str) -> Iterator[tuple[str, tuple[str, str]]]:
+    lines = inspect.cleandoc(docstring).splitlines()
+    start = next((i for i in range(1, len(lines)) if lines[i - 1] == "Parameters" and _is_rule(lines[i])), None)
+    if start is None:
+        return
+    names: list[str] = []
+    written = ""
+    body: list[str] = []
+    for line, following in zip(lines[start + 1 :], [*lines[start + 2 :], ""], strict=True):
+        if _is_rule(following):
+            break
+        header = _ENTRY.match(line) if line and not line[0].isspace() else None
+        if header is None:
+            body.append(line)
+            continue
+        yield from ((name, (written, _plain(" ".join(body)))) for name in names)
+        names = [name.strip().lstrip("*") for name in header["names"].split(",")]
+        written, body = (header["type"] or "").removesuffix(", optional"), []
+    yield from ((name, (written, _plain(" ".join(body)))) for name in names)
+
+
+def _is_rule(line: str) -> bool:
+    return len(line) >= 3 and set(line) == {"-"}
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.replace("`", "").split())
+
+
+def _annotation(parameter: inspect.Parameter) -> str:
+    if parameter.annotation is inspect.Parameter.empty:
+        return ""
+    written = parameter.annotation
+    return written if isinstance(written, str) else inspect.formatannotation(written)
+
+
+def _starred(parameter: inspect.Parameter) -> str:
+    stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}
+    return stars.get(parameter.kind, "") + parameter.name

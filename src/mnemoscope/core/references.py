@@ -1,0 +1,410 @@
+"""The bibliography: what networks, measures and studies name by a key, and how it is printed.
+
+>>> REFERENCES["hyland2017"].short
+'Hyland and Rätsch 2017'
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+
+from mnemoscope.core.errors import UserError, nearest
+
+__all__ = ["REFERENCES", "Reference", "reference"]
+
+_VENUE = {"article": "journal", "inproceedings": "booktitle", "techreport": "institution", "misc": "howpublished"}
+_ACCENTS = {"\u0300": "`", "\u0301": "'", "\u0302": "^", "\u0303": "~", "\u0308": '"', "\u030c": "v", "\u0327": "c"}
+_SPECIAL = {"&", "%", "$", "#", "_"}
+
+
+@dataclass(frozen=True)
+class Reference:
+    """One published work.
+
+    Attributes
+    ----------
+    key
+        By which it is named: the first author's family name and the year.
+    kind
+        Of BibTeX entry: ``article``, ``inproceedings``, ``techreport`` or ``misc``.
+    authors
+        Each as ``"Family, Given"``.
+    title
+        Braces keep the capitals of what they enclose, as in BibTeX.
+    year
+        Of publication.
+    venue
+        The journal, the proceedings or the institution.
+    series, volume, number, pages, doi, arxiv
+        Where they exist.
+    """
+
+    key: str
+    kind: str
+    authors: tuple[str, ...]
+    title: str
+    year: int
+    venue: str = ""
+    series: str = ""
+    volume: str = ""
+    number: str = ""
+    pages: str = ""
+    doi: str = ""
+    arxiv: str = ""
+
+    @property
+    def short(self) -> str:
+        """Authors and year: ``Kerg et al. 2019``."""
+        families = [author.partition(",")[0] for author in self.authors]
+        names = f"{families[0]} et al." if len(families) > 2 else " and ".join(families)
+        return f"{names} {self.year}"
+
+    @property
+    def text(self) -> str:
+        """The reference as a sentence."""
+        *others, last = [_given_first(author) for author in self.authors]
+        authors = f"{', '.join(others)} and {last}" if others else last
+        where = self.venue
+        if self.volume:
+            where += f" {self.volume}" + (f"({self.number})" if self.number else "")
+        where += f", pp. {self.pages.replace('--', '-')}" if self.pages else ""
+        link = f"doi:{self.doi}" if self.doi else f"arXiv:{self.arxiv}" if self.arxiv else ""
+        title = self.title.translate({ord("{"): None, ord("}"): None})
+        return ". ".join(part for part in (authors, title, where, str(self.year), link) if part) + "."
+
+    def bibtex(self) -> str:
+        """Return the BibTeX entry, in ASCII."""
+        # Links are read verbatim by BibTeX styles: escaping would break them.
+        fields = {
+            "author": _latex(" and ".join(self.authors)),
+            "title": _latex(self.title),
+            _VENUE[self.kind]: _latex(self.venue),
+            "series": _latex(self.series),
+            "volume": self.volume,
+            "number": self.number,
+            "pages": self.pages,
+            "year": str(self.year),
+            "doi": self.doi,
+            "eprint": self.arxiv,
+            "archiveprefix": "arXiv" if self.arxiv else "",
+        }
+        lines = [f"  {name} = {{{value}}}," for name, value in fields.items() if value]
+        return "\n".join([f"@{self.kind}{{{self.key},", *lines, "}"])
+
+
+def reference(key: str) -> Reference:
+    """Return the reference filed under `key`, or raise with the nearest key there is."""
+    if key not in REFERENCES:
+        near = nearest(key, REFERENCES)
+        raise UserError(f"there is no reference {key!r}" + (f"; did you mean {near!r}?" if near else ""))
+    return REFERENCES[key]
+
+
+def _given_first(author: str) -> str:
+    family, _, given = author.partition(", ")
+    return f"{given} {family}" if given else family
+
+
+def _latex(text: str) -> str:
+    return "".join(_latex_letter(letter) for letter in unicodedata.normalize("NFC", text))
+
+
+def _latex_letter(letter: str) -> str:
+    if letter.isascii():
+        return f"\\{letter}" if letter in _SPECIAL else letter
+    base, *marks = unicodedata.normalize("NFD", letter)
+    if len(marks) != 1 or marks[0] not in _ACCENTS:
+        raise ValueError(f"no BibTeX form is known for {letter!r}")
+    accent = _ACCENTS[marks[0]]
+    inner = f"\\{base}" if base in "ij" else base  # dotless, so that the accent takes the place of the dot
+    return f"{{\\{accent}{{{inner}}}}}"
+
+
+_PMLR = "Proceedings of Machine Learning Research"
+_ICML = "Proceedings of the {} International Conference on Machine Learning"
+_NEURIPS = "Advances in Neural Information Processing Systems"
+_ICLR = "International Conference on Learning Representations"
+_AAAI = "Proceedings of the AAAI Conference on Artificial Intelligence"
+
+_ENTRIES = (
+    Reference(
+        "arjovsky2016",
+        "inproceedings",
+        ("Arjovsky, Martin", "Shah, Amar", "Bengio, Yoshua"),
+        "Unitary Evolution Recurrent Neural Networks",
+        2016,
+        _ICML.format("33rd"),
+        series=_PMLR,
+        volume="48",
+        pages="1120--1128",
+        arxiv="1511.06464",
+    ),
+    Reference(
+        "cho2014",
+        "inproceedings",
+        (
+            "Cho, Kyunghyun",
+            "van Merriënboer, Bart",
+            "Gulcehre, Caglar",
+            "Bahdanau, Dzmitry",
+            "Bougares, Fethi",
+            "Schwenk, Holger",
+            "Bengio, Yoshua",
+        ),
+        "Learning Phrase Representations using {RNN} Encoder-Decoder for Statistical Machine Translation",
+        2014,
+        "Proceedings of the 2014 Conference on Empirical Methods in Natural Language Processing",
+        pages="1724--1734",
+        doi="10.3115/v1/D14-1179",
+        arxiv="1406.1078",
+    ),
+    Reference(
+        "elman1990",
+        "article",
+        ("Elman, Jeffrey L.",),
+        "Finding Structure in Time",
+        1990,
+        "Cognitive Science",
+        volume="14",
+        number="2",
+        pages="179--211",
+        doi="10.1207/s15516709cog1402_1",
+    ),
+    Reference(
+        "helfrich2018",
+        "inproceedings",
+        ("Helfrich, Kyle", "Willmott, Devin", "Ye, Qiang"),
+        "Orthogonal Recurrent Neural Networks with Scaled {Cayley} Transform",
+        2018,
+        _ICML.format("35th"),
+        series=_PMLR,
+        volume="80",
+        pages="1969--1978",
+        arxiv="1707.09520",
+    ),
+    Reference(
+        "henaff2016",
+        "inproceedings",
+        ("Henaff, Mikael", "Szlam, Arthur", "LeCun, Yann"),
+        "Recurrent Orthogonal Networks and Long-Memory Tasks",
+        2016,
+        _ICML.format("33rd"),
+        series=_PMLR,
+        volume="48",
+        pages="2034--2042",
+        arxiv="1602.06662",
+    ),
+    Reference(
+        "hochreiter1997",
+        "article",
+        ("Hochreiter, Sepp", "Schmidhuber, Jürgen"),
+        "Long Short-Term Memory",
+        1997,
+        "Neural Computation",
+        volume="9",
+        number="8",
+        pages="1735--1780",
+        doi="10.1162/neco.1997.9.8.1735",
+    ),
+    Reference(
+        "hyland2017",
+        "inproceedings",
+        ("Hyland, Stephanie L.", "Rätsch, Gunnar"),
+        "Learning Unitary Operators with Help From u(n)",
+        2017,
+        _AAAI,
+        volume="31",
+        number="1",
+        pages="2050--2058",
+        doi="10.1609/aaai.v31i1.10928",
+        arxiv="1607.04903",
+    ),
+    Reference(
+        "jaeger2007",
+        "article",
+        ("Jaeger, Herbert", "Lukoševičius, Mantas", "Popovici, Dan", "Siewert, Udo"),
+        "Optimization and applications of echo state networks with leaky-integrator neurons",
+        2007,
+        "Neural Networks",
+        volume="20",
+        number="3",
+        pages="335--352",
+        doi="10.1016/j.neunet.2007.04.016",
+    ),
+    Reference(
+        "jing2017",
+        "inproceedings",
+        (
+            "Jing, Li",
+            "Shen, Yichen",
+            "Dubcek, Tena",
+            "Peurifoy, John",
+            "Skirlo, Scott",
+            "LeCun, Yann",
+            "Tegmark, Max",
+            "Soljačić, Marin",
+        ),
+        "Tunable Efficient Unitary Neural Networks ({EUNN}) and their application to {RNN}s",
+        2017,
+        _ICML.format("34th"),
+        series=_PMLR,
+        volume="70",
+        pages="1733--1741",
+        arxiv="1612.05231",
+    ),
+    Reference(
+        "jing2019",
+        "article",
+        (
+            "Jing, Li",
+            "Gulcehre, Caglar",
+            "Peurifoy, John",
+            "Shen, Yichen",
+            "Tegmark, Max",
+            "Soljačić, Marin",
+            "Bengio, Yoshua",
+        ),
+        "Gated Orthogonal Recurrent Units: On Learning to Forget",
+        2019,
+        "Neural Computation",
+        volume="31",
+        number="4",
+        pages="765--783",
+        doi="10.1162/neco_a_01174",
+        arxiv="1706.02761",
+    ),
+    Reference(
+        "kanuparthi2019",
+        "inproceedings",
+        (
+            "Kanuparthi, Bhargav",
+            "Arpit, Devansh",
+            "Kerg, Giancarlo",
+            "Ke, Nan Rosemary",
+            "Mitliagkas, Ioannis",
+            "Bengio, Yoshua",
+        ),
+        "h-detach: Modifying the {LSTM} Gradient Towards Better Optimization",
+        2019,
+        _ICLR,
+        arxiv="1810.03023",
+    ),
+    Reference(
+        "kerg2019",
+        "inproceedings",
+        (
+            "Kerg, Giancarlo",
+            "Goyette, Kyle",
+            "Puelma Touzel, Maximilian",
+            "Gidel, Gauthier",
+            "Vorontsov, Eugene",
+            "Bengio, Yoshua",
+            "Lajoie, Guillaume",
+        ),
+        "Non-normal Recurrent Neural Network ({nnRNN}): learning long time dependencies while improving expressivity "
+        "with transient dynamics",
+        2019,
+        _NEURIPS,
+        volume="32",
+        arxiv="1905.12080",
+    ),
+    Reference(
+        "le2015",
+        "misc",
+        ("Le, Quoc V.", "Jaitly, Navdeep", "Hinton, Geoffrey E."),
+        "A Simple Way to Initialize Recurrent Networks of Rectified Linear Units",
+        2015,
+        arxiv="1504.00941",
+    ),
+    Reference(
+        "lezcano2019",
+        "inproceedings",
+        ("Lezcano-Casado, Mario", "Martínez-Rubio, David"),
+        "Cheap Orthogonal Constraints in Neural Networks: A Simple Parametrization of the Orthogonal and Unitary Group",
+        2019,
+        _ICML.format("36th"),
+        series=_PMLR,
+        volume="97",
+        pages="3794--3803",
+        arxiv="1901.08428",
+    ),
+    Reference(
+        "lezcano2019dtriv",
+        "inproceedings",
+        ("Lezcano-Casado, Mario",),
+        "Trivializations for Gradient-Based Optimization on Manifolds",
+        2019,
+        _NEURIPS,
+        volume="32",
+        arxiv="1909.09501",
+    ),
+    Reference(
+        "maduranga2019",
+        "inproceedings",
+        ("Maduranga, Kehelwala D. G.", "Helfrich, Kyle E.", "Ye, Qiang"),
+        "Complex Unitary Recurrent Neural Networks Using Scaled {Cayley} Transform",
+        2019,
+        _AAAI,
+        volume="33",
+        number="1",
+        pages="4528--4535",
+        doi="10.1609/aaai.v33i01.33014528",
+        arxiv="1811.04142",
+    ),
+    Reference(
+        "mhammedi2017",
+        "inproceedings",
+        ("Mhammedi, Zakaria", "Hellicar, Andrew", "Rahman, Ashfaqur", "Bailey, James"),
+        "Efficient Orthogonal Parametrisation of Recurrent Neural Networks Using {Householder} Reflections",
+        2017,
+        _ICML.format("34th"),
+        series=_PMLR,
+        volume="70",
+        pages="2401--2409",
+        arxiv="1612.00188",
+    ),
+    Reference(
+        "saxe2014",
+        "inproceedings",
+        ("Saxe, Andrew M.", "McClelland, James L.", "Ganguli, Surya"),
+        "Exact solutions to the nonlinear dynamics of learning in deep linear neural networks",
+        2014,
+        _ICLR,
+        arxiv="1312.6120",
+    ),
+    Reference(
+        "tagare2011",
+        "techreport",
+        ("Tagare, Hemant D.",),
+        "Notes on Optimization on {Stiefel} Manifolds",
+        2011,
+        "Yale University",
+    ),
+    Reference(
+        "vorontsov2017",
+        "inproceedings",
+        ("Vorontsov, Eugene", "Trabelsi, Chiheb", "Kadoury, Samuel", "Pal, Chris"),
+        "On orthogonality and learning recurrent networks with long term dependencies",
+        2017,
+        _ICML.format("34th"),
+        series=_PMLR,
+        volume="70",
+        pages="3570--3578",
+        arxiv="1702.00071",
+    ),
+    Reference(
+        "wisdom2016",
+        "inproceedings",
+        ("Wisdom, Scott", "Powers, Thomas", "Hershey, John R.", "Le Roux, Jonathan", "Atlas, Les"),
+        "Full-Capacity Unitary Recurrent Neural Networks",
+        2016,
+        _NEURIPS,
+        volume="29",
+        pages="4880--4888",
+        arxiv="1611.00035",
+    ),
+)
+
+REFERENCES: dict[str, Reference] = {entry.key: entry for entry in _ENTRIES}
+"""Every reference by its key. A package with networks of its own adds its papers here."""

@@ -1,0 +1,34 @@
+"""Public checks for anybody's network: `check_network`, and each check on its own.
+
+>>> import mnemoscope as ms
+>>> report = ms.testing.check_network(ms.nn.RNN, skip=("check_compile",))
+>>> report.skipped["check_compile"]
+'the caller asked for it'
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mnemoscope.testing.report import CheckFailed, Report, Skipped
+    from mnemoscope.testing.subject import Subject
+    from mnemoscope.testing.suite import CHECKS, check_network
+
+__all__ = ["CHECKS", "CheckFailed", "Report", "Skipped", "Subject", "check_network"]
+
+_HOMES = {"CheckFailed": "report", "Report": "report", "Skipped": "report", "Subject": "subject", "CHECKS": "suite"}
+
+
+def __getattr__(name: str) -> Any:
+    # Imported when first used: pytest imports this package with the plugin, and must not pay for torch.
+    if name in _HOMES or name.startswith("check_"):
+        home = importlib.import_module(f"mnemoscope.testing.{_HOMES.get(name, 'suite')}")
+        if hasattr(home, name):
+            return getattr(home, name)
+    raise AttributeError(f"module 'mnemoscope.testing' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -1,0 +1,76 @@
+"""What a check is: a function of a network's factory that fails with one sentence."""
+
+from __future__ import annotations
+
+import functools
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+import torch
+
+from mnemoscope.testing.report import CheckFailed, Skipped
+from mnemoscope.testing.subject import Factory, Subject
+
+__all__ = ["Check", "brief", "check"]
+
+SEED = 20
+_HERE = Path(__file__).parent
+_FOREIGN = ("site-packages", "dist-packages", "<")
+
+
+class Check(Protocol):
+    """A check: raises `CheckFailed` or `Skipped`, or returns nothing. Its docstring says what it asks."""
+
+    __name__: str
+    __doc__: str | None
+
+    def __call__(self, factory: Factory | Subject, /) -> None:
+        """Check what `factory` builds."""
+
+
+def check(advice: str) -> Callable[[Callable[[Subject], None]], Check]:
+    """Make a check of a function of a `Subject`.
+
+    The check can be called with a factory. It runs under its own seed, leaves torch's generator as it was, and turns
+    every error that the network raises into one sentence.
+
+    Parameters
+    ----------
+    advice
+        What the network's author must change when the network raises an error where it should not.
+    """
+
+    def make(function: Callable[[Subject], None]) -> Check:
+        @functools.wraps(function)
+        def run(factory: Factory | Subject, /) -> None:
+            subject = factory if isinstance(factory, Subject) else Subject(factory)
+            failed = f"{subject.name} fails {function.__name__}: "
+            with torch.random.fork_rng(devices=[]), torch.enable_grad():
+                torch.manual_seed(SEED)
+                try:
+                    function(subject)
+                except Skipped:
+                    raise
+                except CheckFailed as failure:
+                    raise CheckFailed(failed + str(failure)) from failure.__cause__
+                except Exception as error:
+                    raise CheckFailed(f"{failed}{advice}; it raised {brief(error)}") from error
+
+        return run
+
+    return make
+
+
+def brief(error: BaseException) -> str:
+    """Return an error in one line: its type, its message, and where in the author's own code it arose."""
+    message = " ".join(str(error).split())
+    message = message if len(message) <= 200 else message[:197] + "..."
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if _is_authors(frame.filename)]
+    place = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}: {message}{place}"
+
+
+def _is_authors(filename: str) -> bool:
+    return Path(filename).parent != _HERE and not any(part in filename for part in _FOREIGN)

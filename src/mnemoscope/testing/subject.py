@@ -1,0 +1,184 @@
+"""The network under test: how the checks build it, feed it and read its state."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils._pytree import tree_leaves
+
+from mnemoscope.core.errors import expected
+from mnemoscope.nn.state import State
+from mnemoscope.testing.report import CheckFailed, Skipped
+
+__all__ = ["Factory", "Network", "Subject"]
+
+Factory = Callable[..., nn.Module]
+"""Builds a network: ``factory(input_size, hidden_size, **options)``, or ``factory()``."""
+
+Network = Any
+"""A `torch.nn.Module` with the verbs of a recurrent network; which of them it has is what the checks ask."""
+
+TIME, BATCH = 5, 3
+
+
+class Subject:
+    """A factory of networks, and the one way in which all checks use what it builds.
+
+    Parameters
+    ----------
+    factory
+        A class, or a function ``(input_size, hidden_size, **options)``; or a function without arguments, whose
+        sizes and options the checks cannot choose.
+    """
+
+    input_size = 3
+    hidden_size = 4
+
+    def __init__(self, factory: Factory) -> None:
+        if isinstance(factory, nn.Module) or not callable(factory):
+            raise expected("factory", "a class or a function that builds the network (lambda: MyRNN(3, 8))", factory)
+        self.factory = factory
+        self.name = getattr(factory, "__name__", None) or type(factory).__name__
+        self._signature = _signature(factory)
+        sizes = {"input_size": self.input_size, "hidden_size": self.hidden_size}
+        self._by_keyword = not _binds(self._signature, *sizes.values()) and _binds(self._signature, **sizes)
+        self.sized = self._by_keyword or _binds(self._signature, *sizes.values())
+        if not self.sized and not _binds(self._signature):
+            raise expected("factory", "callable as factory(input_size, hidden_size) or factory()", factory)
+
+    def build(self, *, input_size: Any = None, hidden_size: Any = None, **options: Any) -> Network:
+        """Build a network for evaluation; `Skipped` says that the factory has no such option."""
+        if options or input_size is not None or hidden_size is not None:
+            self.require_sizes()
+        for option in options:
+            if not self.may_take(option):
+                raise Skipped(f"the factory has no option {option!r}")
+        try:
+            network = self.call(
+                self.input_size if input_size is None else input_size,
+                self.hidden_size if hidden_size is None else hidden_size,
+                **options,
+            )
+        except (TypeError, ValueError, NotImplementedError) as error:
+            if any(option in str(error) for option in options):
+                raise Skipped(" ".join(str(error).split())) from error
+            raise
+        if not isinstance(network, nn.Module):
+            raise CheckFailed(f"return a torch.nn.Module from the factory, not {type(network).__name__}")
+        return network.eval()
+
+    def build_deep(self, **options: Any) -> Network:
+        """Build a network of two layers, where the factory can."""
+        return self.build(num_layers=2, **options) if self.has("num_layers") else self.build(**options)
+
+    def call(self, input_size: Any, hidden_size: Any, **options: Any) -> Any:
+        """Call the factory as it wants to be called."""
+        if not self.sized:
+            return self.factory()
+        if self._by_keyword:
+            return self.factory(input_size=input_size, hidden_size=hidden_size, **options)
+        return self.factory(input_size, hidden_size, **options)
+
+    def require_sizes(self) -> None:
+        """Skip the check unless the factory takes sizes."""
+        if not self.sized:
+            raise Skipped("the factory takes no arguments, so its sizes and options cannot be chosen")
+
+    def may_take(self, option: str) -> bool:
+        """Say whether the factory's signature leaves room for `option`."""
+        parameters = self._signature.parameters.values()
+        return any(p.name == option or p.kind is p.VAR_KEYWORD for p in parameters)
+
+    def has(self, option: str) -> bool:
+        """Say whether the factory builds with `option`, one of those of `torch.nn.RNN`, set to a harmless value."""
+        harmless = {"num_layers": 1, "bidirectional": False, "dtype": None, "generator": None, "dropout": 0.0}
+        if not self.sized:
+            return False
+        try:
+            self.build(**{option: harmless[option]})
+        except Skipped:
+            return False
+        return True
+
+    def inputs(self, network: Network, *, time: int = TIME, batch: int = BATCH) -> Tensor:
+        """Draw input of the network's type, ``(time, batch, input_size)`` whatever order the network takes."""
+        return torch.randn(time, batch, self.width(network), dtype=real_dtype(network))
+
+    def width(self, network: Network) -> int:
+        """Return the width of the network's input."""
+        if self.sized:
+            return self.input_size
+        found = getattr(network, "input_size", None)
+        if not isinstance(found, int):
+            raise CheckFailed("give the network an attribute input_size, or check a factory that takes the sizes")
+        return found
+
+    def run(self, network: Network, x: Any, hx: State | None = None) -> tuple[Any, State]:
+        """Call the network on input in the order (time, batch, features), and return output in that order."""
+        turned = isinstance(x, Tensor) and x.dim() == 3 and getattr(network, "batch_first", False)
+        given = x.transpose(0, 1) if turned else x
+        answer = network(given) if hx is None else network(given, hx)
+        if not isinstance(answer, tuple) or len(answer) != 2:
+            raise CheckFailed(f"return the pair (output, hx) from forward, not {type(answer).__name__}")
+        y, state = answer
+        return (y.transpose(0, 1) if turned else y), state
+
+    def state(self, network: Network, *, batch: int = BATCH) -> State:
+        """Return a state that is not the initial one: that after two random inputs, without history."""
+        with torch.no_grad():
+            return self.run(network, self.inputs(network, time=2, batch=batch))[1]
+
+    def batch_axis(self, network: Network) -> int:
+        """Find where the batch stands in the leaves of the state, by changing the batch."""
+        two, three = (tree_leaves(self.state(network, batch=b)) for b in (2, 3))
+        axes = {_changing_axis(a, b) for a, b in zip(two, three, strict=True)}
+        if len(axes) != 1 or None in axes:
+            raise CheckFailed("keep the batch at one common axis, with one entry per example, in every tensor of hx")
+        return int(axes.pop() or 0)
+
+    def require(self, network: Network, *verbs: str) -> None:
+        """Skip the check unless the network has all of `verbs`."""
+        for verb in verbs:
+            if not hasattr(network, verb):
+                raise Skipped(f"the network has no {verb}")
+
+    def require_causal(self, network: Network) -> None:
+        """Skip the check for a network that says that it reads the future."""
+        if getattr(network, "bidirectional", False) or not getattr(network, "causal", True):
+            raise Skipped("the network says that it is not causal")
+
+
+def real_dtype(network: Network) -> torch.dtype:
+    """Return the real type of the network's parameters."""
+    for parameter in network.parameters():
+        if parameter.is_floating_point():
+            return parameter.dtype
+        if parameter.is_complex():
+            return parameter.real.dtype
+    return torch.get_default_dtype()
+
+
+def _signature(factory: Factory) -> inspect.Signature:
+    try:
+        return inspect.signature(factory)
+    except ValueError:  # a builtin without one: leave the judgement to the call
+        return inspect.signature(lambda *args, **kwargs: None)
+
+
+def _binds(signature: inspect.Signature, *args: Any, **kwargs: Any) -> bool:
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError:
+        return False
+    return True
+
+
+def _changing_axis(two: Any, three: Any) -> int | None:
+    if not isinstance(two, Tensor) or not isinstance(three, Tensor) or two.dim() != three.dim():
+        return None
+    axes = [axis for axis, pair in enumerate(zip(two.shape, three.shape, strict=True)) if pair == (2, 3)]
+    return axes[0] if len(axes) == 1 and two.numel() * 3 == three.numel() * 2 else None

@@ -1,0 +1,79 @@
+"""All checks, and the function that runs them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mnemoscope.core.errors import UserError, nearest
+from mnemoscope.testing import (
+    errors,
+    gradients,
+    packing,
+    precision,
+    randomness,
+    sequences,
+    shapes,
+    storage,
+    training,
+    transforms,
+)
+from mnemoscope.testing.checking import Check
+from mnemoscope.testing.report import Report, Skipped
+from mnemoscope.testing.subject import Factory, Subject
+
+__all__ = ["CHECKS", "check_network"]
+
+_THEMES = (shapes, sequences, packing, gradients, precision, randomness, training, storage, transforms, errors)
+
+CHECKS: list[Check] = [
+    value for theme in _THEMES for name, value in vars(theme).items() if name.startswith("check_")
+]
+"""All checks, the plainest first."""
+
+globals().update({check.__name__: check for check in CHECKS})
+
+
+def check_network(factory: Factory, *, skip: Iterable[str] = ()) -> Report:
+    """Check that a network keeps the contract of a recurrent network.
+
+    Parameters
+    ----------
+    factory
+        A class, or a function ``(input_size, hidden_size, **options)``, that builds the network; or a function
+        without arguments, for which the checks of sizes and options are skipped.
+    skip
+        Names of checks to leave out.
+
+    Returns
+    -------
+    What passed, and what was skipped with the reason.
+
+    Raises
+    ------
+    CheckFailed
+        At the first check that fails, with one sentence that says what the network's author must change.
+
+    Examples
+    --------
+    >>> import mnemoscope as ms
+    >>> print(check_network(lambda: ms.nn.GRU(3, 4), skip=("check_compile",)))  # doctest: +ELLIPSIS
+    <lambda>: ... checks passed, ... skipped (...)
+    """
+    subject, left_out = Subject(factory), set(skip)
+    known = [check.__name__ for check in CHECKS]
+    for name in left_out:
+        if name not in known:
+            near = nearest(name, known)
+            raise UserError(f"there is no check {name!r}" + (f"; did you mean {near!r}?" if near else ""))
+    report = Report(subject.name)
+    for check in CHECKS:
+        if check.__name__ in left_out:
+            report.skipped[check.__name__] = "the caller asked for it"
+            continue
+        try:
+            check(subject)
+        except Skipped as reason:
+            report.skipped[check.__name__] = str(reason)
+        else:
+            report.passed.append(check.__name__)
+    return report
