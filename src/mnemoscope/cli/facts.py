@@ -25,7 +25,7 @@ class Facts:
     """What there is to say of a network; None and empty where it does not say it."""
 
     name: str
-    module: str
+    class_name: str
     family: str | None
     kind: str | None
     state: str | None
@@ -52,8 +52,15 @@ class Facts:
 
     def overview(self) -> dict[str, Any]:
         """Return the row of the list of networks, ready for JSON."""
-        fields = ("name", "module", "family", "kind", "state", "parameters")
-        return {name: getattr(self, name) for name in fields} | {"references": list(self.reference_keys)}
+        return {
+            "name": self.name,
+            "class": self.class_name,
+            "family": self.family,
+            "kind": self.kind,
+            "state": self.state,
+            "parameters": self.parameters,
+            "references": list(self.reference_keys),
+        }
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything, ready for JSON."""
@@ -77,7 +84,7 @@ def facts(name: str) -> Facts:
     own = card(cls)
     return Facts(
         name=own.name if own else name,
-        module=f"{cls.__module__}.{cls.__qualname__}",
+        class_name=cls.__qualname__,
         family=own.family if own else None,
         kind=getattr(cls, "kind", None),
         state=own.state if own else None,
@@ -123,7 +130,7 @@ def _argument_dict(argument: docs.Argument) -> dict[str, Any]:
     return {
         "name": argument.name,
         "type": argument.type,
-        "required": required,
+        "required": required and not argument.name.startswith("*"),
         "default": default if plain else repr(default),
         "meaning": argument.meaning,
     }

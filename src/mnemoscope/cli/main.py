@@ -29,9 +29,7 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-Version = Annotated[
-    bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
-]
+Version = Annotated[bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)]
 
 
 @app.callback(invoke_without_command=True)

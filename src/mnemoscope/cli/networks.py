@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from mnemoscope.cli.output import Json, console, print_json
+from mnemoscope.cli.output import Json, console, print_json, quiet
 
 if TYPE_CHECKING:
     from mnemoscope.cli.facts import Facts
@@ -62,7 +62,8 @@ def show(network: Network, json: Json = False) -> None:
     """Show one network: equations, arguments and their meaning, notes, references."""
     from mnemoscope.cli.facts import facts
 
-    found = facts(network)
+    with quiet():
+        found = facts(network)
     if json:
         print_json(found.to_dict() | {"citations": [entry.text for entry in found.references]})
     else:
@@ -74,7 +75,8 @@ def cite(network: Network, json: Json = False) -> None:
     from mnemoscope.cli.facts import facts
     from mnemoscope.core.errors import UserError
 
-    found = facts(network)
+    with quiet():
+        found = facts(network)
     if not found.references:
         raise UserError(f"{found.name} names no reference")
     if json:
@@ -90,9 +92,10 @@ def _print_facts(out: Console, found: Facts) -> None:
     _print_folded(out, found.summary)
     _print_part(out, "Equations", found.equations)
     _print_part(out, "Size", _sizes(found))
-    _print_part(out, f"Arguments of {found.module}", ())
-    for argument in found.arguments:
-        _print_argument(out, argument)
+    if found.arguments:
+        _print_title(out, f"Arguments of {found.class_name}")
+        for argument in found.arguments:
+            _print_argument(out, argument)
     _print_part(out, "Notes", found.notes)
     _print_part(out, "References", [entry.text for entry in found.references])
 
@@ -110,10 +113,15 @@ def _sizes(found: Facts) -> list[str]:
 
 
 def _print_part(out: Console, title: str, lines: Iterable[str]) -> None:
+    for number, line in enumerate(lines):
+        if number == 0:
+            _print_title(out, title)
+        _print_folded(out, line, indent="  ", hang="    ")
+
+
+def _print_title(out: Console, title: str) -> None:
     out.print()
     _print_line(out, title)
-    for line in lines:
-        _print_folded(out, line, indent="  ", hang="    ")
 
 
 def _print_argument(out: Console, argument: Argument) -> None:

@@ -121,5 +121,6 @@ def _annotation(parameter: inspect.Parameter) -> str:
 
 
 def _starred(parameter: inspect.Parameter) -> str:
-    stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}
-    return stars.get(parameter.kind, "") + parameter.name
+    if parameter.kind is parameter.VAR_POSITIONAL:
+        return f"*{parameter.name}"
+    return f"**{parameter.name}" if parameter.kind is parameter.VAR_KEYWORD else parameter.name

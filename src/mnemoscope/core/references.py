@@ -113,10 +113,11 @@ def _latex(text: str) -> str:
 def _latex_letter(letter: str) -> str:
     if letter.isascii():
         return f"\\{letter}" if letter in _SPECIAL else letter
-    base, *marks = unicodedata.normalize("NFD", letter)
-    if len(marks) != 1 or marks[0] not in _ACCENTS:
+    parts = unicodedata.normalize("NFD", letter)
+    base, mark = parts[0], parts[1:]
+    if mark not in _ACCENTS:
         raise ValueError(f"no BibTeX form is known for {letter!r}")
-    accent = _ACCENTS[marks[0]]
+    accent = _ACCENTS[mark]
     inner = f"\\{base}" if base in "ij" else base  # dotless, so that the accent takes the place of the dot
     return f"{{\\{accent}{{{inner}}}}}"
 

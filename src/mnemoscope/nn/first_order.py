@@ -15,7 +15,7 @@ from mnemoscope.nn.activation import NONLINEARITIES, activate
 from mnemoscope.nn.recurrence import Plan, alive_at_steps, can_fuse, last_alive, recurrence
 from mnemoscope.nn.stack import Stack, StackOptions, Weights, uniform, zeros
 from mnemoscope.nn.transition.base import Transition
-from mnemoscope.nn.transition.cayley import cayley
+from mnemoscope.nn.transition.maps import cayley
 from mnemoscope.nn.transition.skew import SKEW_INITS, block_skew, random_orthogonal
 
 __all__ = ["FirstOrder", "FirstOrderOptions", "free_matrix"]

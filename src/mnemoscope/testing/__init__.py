@@ -18,15 +18,24 @@ if TYPE_CHECKING:
 
 __all__ = ["CHECKS", "CheckFailed", "Report", "Skipped", "Subject", "check_network"]
 
-_HOMES = {"CheckFailed": "report", "Report": "report", "Skipped": "report", "Subject": "subject", "CHECKS": "suite"}
+_HOMES = {
+    "CHECKS": "suite",
+    "CheckFailed": "report",
+    "Report": "report",
+    "Skipped": "report",
+    "Subject": "subject",
+    "check_network": "suite",
+}
 
 
 def __getattr__(name: str) -> Any:
     # Imported when first used: pytest imports this package with the plugin, and must not pay for torch.
-    if name in _HOMES or name.startswith("check_"):
-        home = importlib.import_module(f"mnemoscope.testing.{_HOMES.get(name, 'suite')}")
-        if hasattr(home, name):
-            return getattr(home, name)
+    if name in _HOMES:
+        return getattr(importlib.import_module(f"mnemoscope.testing.{_HOMES[name]}"), name)
+    if name.startswith("check_"):
+        for check in importlib.import_module("mnemoscope.testing.suite").CHECKS:
+            if check.__name__ == name:
+                return check
     raise AttributeError(f"module 'mnemoscope.testing' has no attribute {name!r}")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import torch
@@ -11,7 +12,7 @@ from torch.utils._pytree import tree_map
 
 from mnemoscope.testing.checking import check
 from mnemoscope.testing.compare import require, require_refusal
-from mnemoscope.testing.report import Skipped
+from mnemoscope.testing.report import CheckFailed, Skipped
 from mnemoscope.testing.subject import BATCH, TIME, Subject
 
 __all__ = [
@@ -34,11 +35,11 @@ def check_input_width(subject: Subject) -> None:
     network = subject.build()
     width = subject.width(network)
     for wrong in (width + 4, 1 if width > 1 else 2):
-        x = torch.randn(TIME, BATCH, wrong)
+        x = subject.inputs(network, width=wrong)
         what = f"input of width {wrong}"
-        require_refusal(lambda x=x: subject.run(network, x), what, width, wrong)
+        require_refusal(partial(subject.run, network, x), what, width, wrong)
         packed = pack_padded_sequence(x, torch.tensor([TIME, 2, 1]))
-        require_refusal(lambda packed=packed: subject.run(network, packed), f"packed {what}", width, wrong)
+        require_refusal(partial(subject.run, network, packed), f"packed {what}", width, wrong)
 
 
 @check("refuse input that is not floating point")
@@ -56,7 +57,7 @@ def check_input_dimensions(subject: Subject) -> None:
     network = subject.build()
     for shape in ((subject.width(network),), (2, TIME, BATCH, subject.width(network))):
         x = torch.randn(shape)
-        require_refusal(lambda x=x: network(x), f"input of shape {shape}", shape)
+        require_refusal(partial(network, x), f"input of shape {shape}", shape)
 
 
 @check("refuse a state of the wrong shape")
@@ -71,7 +72,7 @@ def check_state_shape(subject: Subject) -> None:
         ("hx of another width", tree_map(lambda leaf: torch.cat([leaf, leaf], dim=-1), hx)),
         ("hx with one axis more", tree_map(lambda leaf: leaf.unsqueeze(0), hx)),
     ):
-        require_refusal(lambda wrong=wrong: subject.run(network, x, wrong), what, "hx")
+        require_refusal(partial(subject.run, network, x, wrong), what, "hx")
     batched = tree_map(lambda leaf: leaf.narrow(axis, 0, 2), hx)
     require_refusal(lambda: subject.run(network, x[:, 0], batched), "batched hx with unbatched input", "hx")
 
@@ -87,7 +88,7 @@ def check_state_structure(subject: Subject) -> None:
         ("words as hx", "zeros"),
         ("lists of numbers as hx", tree_map(lambda leaf: leaf.tolist(), hx)),
     ):
-        require_refusal(lambda wrong=wrong: subject.run(network, x, wrong), what, "hx")
+        require_refusal(partial(subject.run, network, x, wrong), what, "hx")
 
 
 @check("refuse a PackedSequence that contradicts itself")
@@ -98,7 +99,7 @@ def check_malformed_packed(subject: Subject) -> None:
     for what, sizes in (("batch_sizes that grow", [1, 2, 3]), ("more batch_sizes than data", [4, 3])):
         packed = PackedSequence(data, torch.tensor(sizes))
         require_refusal(
-            lambda packed=packed: subject.run(network, packed),
+            partial(subject.run, network, packed),
             f"a PackedSequence with {what}",
             kinds=(ValueError, RuntimeError),
         )
@@ -112,7 +113,7 @@ def check_size_errors(subject: Subject) -> None:
     for name in names:
         for value in NOT_SIZES:
             arguments: dict[str, Any] = {"input_size": 3, "hidden_size": 4} | {name: value}
-            require_refusal(lambda a=arguments: subject.call(**a), f"{name}={value!r}", name, value)
+            require_refusal(partial(subject.call, **arguments), f"{name}={value!r}", name, value)
 
 
 @check("refuse an option that the network does not have")
@@ -121,19 +122,17 @@ def check_unknown_option(subject: Subject) -> None:
     subject.require_sizes()
     known = next((name for name in ("bidirectional", "num_layers", "batch_first") if _takes(subject, name)), None)
     typo = known[:-1] if known else "unknown_option"
-    arguments: dict[str, Any] = {typo: 1}
+    arguments: dict[str, Any] = {"input_size": 3, "hidden_size": 4, typo: 1}
     try:
-        subject.call(subject.input_size, subject.hidden_size, **arguments)
+        subject.call(**arguments)
     except TypeError as error:
         require(typo in str(error), f"name the option {typo!r} in the error about it")
-        raise Skipped(f"Python's own TypeError names {typo!r}; a ValueError with the nearest option is kinder") from error
+        raise Skipped("Python's own TypeError refuses it; a ValueError with the nearest option is kinder") from error
     except Exception:
         words = (typo, known) if known else (typo,)
-        require_refusal(
-            lambda: subject.call(subject.input_size, subject.hidden_size, **arguments), f"the option {typo!r}", *words
-        )
+        require_refusal(partial(subject.call, **arguments), f"the option {typo!r}", *words)
     else:
-        require(False, f"refuse options that do not exist: {typo!r} is accepted in silence")
+        raise CheckFailed(f"refuse options that do not exist: {typo!r} is accepted in silence")
 
 
 def _takes(subject: Subject, option: str) -> bool:

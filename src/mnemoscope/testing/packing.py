@@ -11,7 +11,13 @@ from mnemoscope.testing.checking import check
 from mnemoscope.testing.compare import require, require_close
 from mnemoscope.testing.subject import Network, Subject
 
-__all__ = ["check_packed", "check_packed_bidirectional", "check_packed_full", "check_packed_state", "check_packed_unsorted"]
+__all__ = [
+    "check_packed",
+    "check_packed_bidirectional",
+    "check_packed_full",
+    "check_packed_state",
+    "check_packed_unsorted",
+]
 
 SORTED, UNSORTED = (5, 3, 3, 1), (2, 5, 1, 3)
 
@@ -72,9 +78,7 @@ def _run_packed(
     packed = pack_sequence(sequences, enforce_sorted=False)
     y, state = subject.run(network, packed, hx)
     require(isinstance(y, PackedSequence), "return a PackedSequence when a PackedSequence comes in")
-    require(
-        torch.equal(y.batch_sizes, packed.batch_sizes), "return a PackedSequence with the batch_sizes of the input"
-    )
+    require(torch.equal(y.batch_sizes, packed.batch_sizes), "return a PackedSequence with the batch_sizes of the input")
     return unpack_sequence(y), state
 
 

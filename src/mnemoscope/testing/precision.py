@@ -39,7 +39,7 @@ def check_dtype_option(subject: Subject) -> None:
 @check("run in bfloat16, or refuse it with a ValueError of one line")
 def check_bfloat16(subject: Subject) -> None:
     """In bfloat16 the numbers are those of float32 to its two digits, forward and backward; or it is refused."""
-    network = subject.build_deep()
+    network = subject.build_deep().float()
     _round(network)
     x = subject.inputs(network).bfloat16()
     y, _ = subject.run(network, x.float())

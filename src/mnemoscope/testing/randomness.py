@@ -33,7 +33,9 @@ def check_global_seed(subject: Subject) -> None:
         torch.manual_seed(seed)
         contents.append(_content(subject.build()))
     require_same(contents[1], contents[0], "draw every initial value with torch, so that torch.manual_seed decides it")
-    require(not _equal(contents[0], contents[2]), "draw the initial values at random, so that another seed gives another")
+    require(
+        not _equal(contents[0], contents[2]), "draw the initial values at random, so that another seed gives another"
+    )
 
 
 @check("give the network a method reset_parameters() that draws all parameters anew, in place")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import torch
 from torch.utils._pytree import tree_leaves
 
 from mnemoscope.nn.state import insert_batch, remove_batch
@@ -123,7 +122,7 @@ def check_small_sizes(subject: Subject) -> None:
         except ValueError as error:
             require("\n" not in str(error), f"refuse hidden_size={hidden_size} in one line")
             raise Skipped(str(error)) from error
-        y, _ = network(torch.randn(TIME, BATCH, input_size))
+        y, _ = subject.run(network, subject.inputs(network, width=input_size))
         require(y.shape[:2] == (TIME, BATCH), f"return (time, batch, features) for hidden_size={hidden_size}")
         y.sum().backward()
         require(bool(y.isfinite().all()), f"keep the output finite for hidden_size={hidden_size}")

@@ -69,6 +69,9 @@ class Subject:
             raise
         if not isinstance(network, nn.Module):
             raise CheckFailed(f"return a torch.nn.Module from the factory, not {type(network).__name__}")
+        kind = getattr(network, "kind", "recurrent")
+        if kind != "recurrent":
+            raise CheckFailed(f"check a network of the kind 'recurrent' here; this one says that it is {kind!r}")
         return network.eval()
 
     def build_deep(self, **options: Any) -> Network:
@@ -104,9 +107,9 @@ class Subject:
             return False
         return True
 
-    def inputs(self, network: Network, *, time: int = TIME, batch: int = BATCH) -> Tensor:
-        """Draw input of the network's type, ``(time, batch, input_size)`` whatever order the network takes."""
-        return torch.randn(time, batch, self.width(network), dtype=real_dtype(network))
+    def inputs(self, network: Network, *, time: int = TIME, batch: int = BATCH, width: int | None = None) -> Tensor:
+        """Draw input of the network's type, ``(time, batch, width)`` whatever order the network takes."""
+        return torch.randn(time, batch, width or self.width(network), dtype=_real_dtype(network))
 
     def width(self, network: Network) -> int:
         """Return the width of the network's input."""
@@ -119,13 +122,17 @@ class Subject:
 
     def run(self, network: Network, x: Any, hx: State | None = None) -> tuple[Any, State]:
         """Call the network on input in the order (time, batch, features), and return output in that order."""
-        turned = isinstance(x, Tensor) and x.dim() == 3 and getattr(network, "batch_first", False)
-        given = x.transpose(0, 1) if turned else x
+        given = self.given(network, x)
         answer = network(given) if hx is None else network(given, hx)
         if not isinstance(answer, tuple) or len(answer) != 2:
             raise CheckFailed(f"return the pair (output, hx) from forward, not {type(answer).__name__}")
         y, state = answer
-        return (y.transpose(0, 1) if turned else y), state
+        return self.given(network, y), state
+
+    def given(self, network: Network, x: Any) -> Any:
+        """Turn batched tensors from the order (time, batch) into that of the network, or back."""
+        turned = isinstance(x, Tensor) and x.dim() == 3 and getattr(network, "batch_first", False)
+        return x.transpose(0, 1) if turned else x
 
     def state(self, network: Network, *, batch: int = BATCH) -> State:
         """Return a state that is not the initial one: that after two random inputs, without history."""
@@ -152,14 +159,10 @@ class Subject:
             raise Skipped("the network says that it is not causal")
 
 
-def real_dtype(network: Network) -> torch.dtype:
+def _real_dtype(network: Network) -> torch.dtype:
     """Return the real type of the network's parameters."""
-    for parameter in network.parameters():
-        if parameter.is_floating_point():
-            return parameter.dtype
-        if parameter.is_complex():
-            return parameter.real.dtype
-    return torch.get_default_dtype()
+    own: list[torch.dtype] = [p.dtype for p in network.parameters() if p.is_floating_point() or p.is_complex()]
+    return own[0].to_real() if own else torch.get_default_dtype()
 
 
 def _signature(factory: Factory) -> inspect.Signature:

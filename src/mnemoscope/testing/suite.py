@@ -21,16 +21,12 @@ from mnemoscope.testing.checking import Check
 from mnemoscope.testing.report import Report, Skipped
 from mnemoscope.testing.subject import Factory, Subject
 
-__all__ = ["CHECKS", "check_network"]
+__all__ = ["CHECKS", "check_network", "require_known"]
 
 _THEMES = (shapes, sequences, packing, gradients, precision, randomness, training, storage, transforms, errors)
 
-CHECKS: list[Check] = [
-    value for theme in _THEMES for name, value in vars(theme).items() if name.startswith("check_")
-]
+CHECKS: list[Check] = [value for theme in _THEMES for name, value in vars(theme).items() if name.startswith("check_")]
 """All checks, the plainest first."""
-
-globals().update({check.__name__: check for check in CHECKS})
 
 
 def check_network(factory: Factory, *, skip: Iterable[str] = ()) -> Report:
@@ -60,11 +56,7 @@ def check_network(factory: Factory, *, skip: Iterable[str] = ()) -> Report:
     <lambda>: ... checks passed, ... skipped (...)
     """
     subject, left_out = Subject(factory), set(skip)
-    known = [check.__name__ for check in CHECKS]
-    for name in left_out:
-        if name not in known:
-            near = nearest(name, known)
-            raise UserError(f"there is no check {name!r}" + (f"; did you mean {near!r}?" if near else ""))
+    require_known(left_out)
     report = Report(subject.name)
     for check in CHECKS:
         if check.__name__ in left_out:
@@ -77,3 +69,12 @@ def check_network(factory: Factory, *, skip: Iterable[str] = ()) -> Report:
         else:
             report.passed.append(check.__name__)
     return report
+
+
+def require_known(names: Iterable[str]) -> None:
+    """Raise one line, with the nearest name, unless all of `names` are checks."""
+    known = [check.__name__ for check in CHECKS]
+    for name in names:
+        if name not in known:
+            near = nearest(name, known)
+            raise UserError(f"there is no check {name!r}" + (f"; did you mean {near!r}?" if near else ""))

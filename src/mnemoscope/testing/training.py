@@ -33,7 +33,7 @@ def check_training_step(subject: Subject) -> None:
     x = subject.inputs(network)
     y, _ = subject.run(network, x)
     before, weights = _clones(dict(network.named_parameters())), _clones(_derived(network))
-    train_step(subject, network.train())
+    train_step(subject, network.train(), follow=False)
     for name, parameter in network.named_parameters():
         unused = f"use the parameter {name} in forward: a step of the optimiser does not change it"
         require(not parameter.requires_grad or _moved(before[name], parameter), unused)
@@ -115,8 +115,8 @@ def _require_last_layer_kept(subject: Subject, x: Tensor, hx: Any) -> None:
     require(bool((subject.run(empty, x, hx)[0] != 0).any()), sentence)
 
 
-def train_step(subject: Subject, network: Network) -> float:
-    """Take one step of Adam on a squared error, with what the network asks for around it; return the loss."""
+def train_step(subject: Subject, network: Network, *, follow: bool = True) -> float:
+    """Take one step of Adam on a squared error and the penalty, `follow` it by after_step(), and return the loss."""
     optimiser = torch.optim.Adam(network.parameters(), lr=0.01)
     y, _ = subject.run(network, subject.inputs(network))
     loss = (y - 1).square().mean()
@@ -125,7 +125,7 @@ def train_step(subject: Subject, network: Network) -> float:
     loss.backward()
     optimiser.step()
     optimiser.zero_grad()
-    if hasattr(network, "after_step"):
+    if follow and hasattr(network, "after_step"):
         network.after_step()
     return float(loss.detach())
 

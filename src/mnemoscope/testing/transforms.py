@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch._dynamo.eval_frame import is_dynamo_supported
 from torch.func import functional_call, grad, jacrev, vmap
 from torch.utils._pytree import tree_leaves
 
@@ -35,8 +36,8 @@ def check_functional_call(subject: Subject) -> None:
     network, other = subject.build_deep(), subject.build_deep()
     x = subject.inputs(network)
     require_close(
-        functional_call(network, (_parameters(other), _buffers(other)), (_given(network, x),)),
-        other(_given(other, x)),
+        functional_call(network, (_parameters(other), _buffers(other)), (subject.given(network, x),)),
+        other(subject.given(other, x)),
         "take every weight from the module's parameters and buffers when forward runs, never from a copy",
     )
 
@@ -46,7 +47,7 @@ def check_vmap_parameters(subject: Subject) -> None:
     """`torch.func.vmap` over stacked parameters and buffers gives what a loop over the networks gives."""
     networks = [subject.build_deep() for _ in range(MEMBERS)]
     base = networks[0]
-    x = _given(base, subject.inputs(base))
+    x = subject.given(base, subject.inputs(base))
     batched = vmap(lambda p, b: functional_call(base, (p, b), (x,)))(*_stack(networks))
     looped = [tree_leaves(network(x)) for network in networks]
     require_close(
@@ -61,7 +62,7 @@ def check_vmap_gradients(subject: Subject) -> None:
     """`vmap(grad(loss))` over stacked parameters gives the gradients that a loop gives."""
     networks = [subject.build_deep() for _ in range(MEMBERS)]
     base = networks[0]
-    x = _given(base, subject.inputs(base))
+    x = subject.given(base, subject.inputs(base))
 
     def loss(parameters: Tensors, buffers: Tensors) -> Tensor:
         y: Tensor = functional_call(base, (parameters, buffers), (x,))[0]
@@ -83,7 +84,7 @@ def check_vmap_gradients(subject: Subject) -> None:
 def check_vmap_inputs(subject: Subject) -> None:
     """`torch.func.vmap` over several batches of input gives what a loop gives."""
     network = subject.build_deep()
-    x = torch.stack([_given(network, subject.inputs(network)) for _ in range(MEMBERS)])
+    x = torch.stack([subject.given(network, subject.inputs(network)) for _ in range(MEMBERS)])
     looped = torch.stack([network(part)[0] for part in x])
     require_close(vmap(lambda part: network(part)[0])(x), looped, "make vmap over inputs give what a loop gives")
 
@@ -142,10 +143,10 @@ def check_jacobian(subject: Subject) -> None:
 @check("write forward so that torch.compile can trace it")
 def check_compile(subject: Subject) -> None:
     """`torch.compile` (backend "aot_eager") gives the same output, state and gradients."""
-    if not torch._dynamo.is_dynamo_supported():
+    if not is_dynamo_supported():
         raise Skipped("torch.compile does not run on this platform")
     network = subject.build()
-    x = _given(network, subject.inputs(network, time=2, batch=2))
+    x = subject.given(network, subject.inputs(network, time=2, batch=2))
     plain = network(x)
     gradients = _gradients(network, plain[0])
     torch._dynamo.reset()
@@ -165,17 +166,9 @@ def _gradients(network: Network, y: Tensor) -> list[Tensor]:
 
 def _central_differences(function: Any, flat: Tensor, step: float = 1e-6) -> Tensor:
     """Return d function(flat) / d flat, of shape (batch, size, batch, size)."""
-    columns = []
-    for i in range(flat.numel()):
-        shift = torch.zeros_like(flat).view(-1)
-        shift[i] = step
-        shift = shift.view_as(flat)
-        columns.append((function(flat + shift) - function(flat - shift)) / (2 * step))
-    return torch.stack(columns, dim=-1).unflatten(-1, flat.shape).detach()
-
-
-def _given(network: Network, x: Tensor) -> Tensor:
-    return x.transpose(0, 1) if getattr(network, "batch_first", False) else x
+    shifts = step * torch.eye(flat.numel(), dtype=flat.dtype).reshape(-1, *flat.shape)
+    columns = [(function(flat + shift) - function(flat - shift)) / (2 * step) for shift in shifts]
+    return torch.stack(columns, dim=-1).reshape(*flat.shape, *flat.shape).detach()
 
 
 def _parameters(network: Network) -> Tensors:

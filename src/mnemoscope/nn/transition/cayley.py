@@ -11,16 +11,11 @@ from torch import Tensor
 
 from mnemoscope.core.errors import UserError, expected
 from mnemoscope.nn.transition.base import is_orthogonal
+from mnemoscope.nn.transition.maps import cayley
 from mnemoscope.nn.transition.rebase import Rebased
 from mnemoscope.nn.transition.skew import SkewTransition
 
-__all__ = ["ComplexScaledCayley", "RebasedCayley", "ScaledCayley", "cayley", "inverse_cayley"]
-
-
-def cayley(skew: Inexact[Tensor, "n n"]) -> Inexact[Tensor, "n n"]:
-    """Return (I + A)^-1 (I - A)."""
-    identity = torch.eye(skew.shape[-1], dtype=skew.dtype, device=skew.device)
-    return torch.linalg.solve(identity + skew, identity - skew)
+__all__ = ["ComplexScaledCayley", "RebasedCayley", "ScaledCayley", "inverse_cayley"]
 
 
 def inverse_cayley(matrix: Inexact[Tensor, "n n"]) -> Inexact[Tensor, "n n"]:

@@ -7,6 +7,7 @@ from jaxtyping import Inexact
 from torch import Tensor
 
 from mnemoscope.nn.transition.base import is_orthogonal
+from mnemoscope.nn.transition.maps import exponential
 from mnemoscope.nn.transition.rebase import Rebased
 from mnemoscope.nn.transition.skew import log_orthogonal
 
@@ -27,7 +28,7 @@ class Exponential(Rebased):
 
     def curve(self, skew: Inexact[Tensor, "n n"]) -> Inexact[Tensor, "n n"]:
         """Return exp(A)."""
-        return torch.linalg.matrix_exp(skew)
+        return exponential(skew)
 
     def inverse_curve(self, matrix: Inexact[Tensor, "n n"]) -> Inexact[Tensor, "n n"]:
         """Return log(V)."""

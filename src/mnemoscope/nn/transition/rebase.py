@@ -9,9 +9,10 @@ from jaxtyping import Inexact
 from torch import Tensor
 
 from mnemoscope.core.errors import positive_int
+from mnemoscope.nn.transition.maps import polar
 from mnemoscope.nn.transition.skew import SkewTransition, random_orthogonal
 
-__all__ = ["Rebased", "polar"]
+__all__ = ["Rebased"]
 
 
 class Rebased(SkewTransition):
@@ -83,13 +84,3 @@ class Rebased(SkewTransition):
     def _base(self, dtype: torch.dtype) -> Inexact[Tensor, "n n"]:
         base = self.base if self.field == "real" else torch.view_as_complex(self.base)
         return base.to(dtype)
-
-
-def polar(matrix: Inexact[Tensor, "n n"]) -> Inexact[Tensor, "n n"]:
-    """Return the orthogonal matrix nearest to one that is nearly orthogonal.
-
-    One Newton-Schulz step, V (3 I - V* V) / 2: it squares the distance from orthogonality, and costs two products
-    where the singular value decomposition costs twenty.
-    """
-    wide = matrix.float() if matrix.dtype.itemsize < 4 else matrix
-    return (1.5 * wide - 0.5 * wide @ (wide.mH @ wide)).to(matrix.dtype)

@@ -1,0 +1,191 @@
+"""How a foreign module is called, and how what it returns is read."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from mnemoscope.nn.kernels import WrittenOut, transforming
+
+__all__ = ["ABSENT", "ORDERS", "Call", "Key", "Signature", "is_output_name", "is_state_name", "parts", "pick", "shown"]
+
+Key = None | int | str | tuple[int, ...]
+"""Where a part stands in a return: None is the whole, a tuple collects several parts."""
+
+ABSENT: Any = inspect.Parameter.empty
+"""In place of a state: none is given, and the module starts as it likes."""
+
+ORDERS = {"TBD": (0, 1, 2), "BTD": (1, 0, 2), "BDT": (1, 2, 0)}
+"""How the axes (time, batch, features) are turned for a module that reads them in another order."""
+
+_STATE = re.compile(
+    r"(?:^|_)(?:h|c|s|m|hx|hxs|cx|cxs|hc|hid|hidden|states?|memory|mem|carry|caches?|key_values)"
+    r"(?:_?(?:0|t|n|prev|old|states?|params|init|last|in|out))*$",
+    re.IGNORECASE,
+)
+_NO_STATE = re.compile(r"^(?:output|use|return|is|with|encoder|cross)_", re.IGNORECASE)
+_OUTPUTS = ("last_hidden_state", "output", "outputs", "out", "y", "logits", "prediction", "predictions")
+
+
+@dataclass(frozen=True)
+class Call:
+    """One way to call a module.
+
+    Attributes
+    ----------
+    input_name
+        The keyword of the input; None: it is the first argument.
+    state_names
+        The keyword of the state; several take its parts one by one; none: it is the second argument.
+    output, state
+        Where they stand in what the module returns.
+    order
+        The axes in which the module reads sequences, a key of `ORDERS`; None: it reads single steps.
+    keywords
+        What else it is given at every call.
+    """
+
+    input_name: str | None = None
+    state_names: tuple[str, ...] = ()
+    output: Key = None
+    state: Key = None
+    order: str | None = None
+    keywords: Mapping[str, Any] = field(default_factory=dict)
+
+    def returned(self, module: nn.Module, x: Tensor, state: Any = ABSENT) -> Any:
+        """Call the module on ``(batch, input)``, or on ``(time, batch, input)`` where it reads sequences."""
+        x = x if self.order is None else x.permute(ORDERS[self.order])
+        arguments = [] if self.input_name else [x]
+        named = dict(self.keywords) | ({self.input_name: x} if self.input_name else {})
+        if state is not ABSENT and not self.state_names:
+            arguments.append(state)
+        elif state is not ABSENT and len(self.state_names) == 1:
+            named[self.state_names[0]] = state
+        elif state is not ABSENT:
+            each = [None] * len(self.state_names) if state is None else state
+            named |= dict(zip(self.state_names, each, strict=True))
+        with WrittenOut() if transforming() else nullcontext():
+            return module(*arguments, **named)
+
+    def output_of(self, returned: Any) -> Tensor:
+        """Return the output as ``(batch, output)`` or ``(time, batch, output)`` real numbers."""
+        y: Tensor = pick(returned, self.output)
+        axes = 1 if self.order is None else 2
+        if self.order is not None:
+            turned = ORDERS[self.order]
+            y = y.movedim(tuple(range(y.dim()))[: len(turned)], turned[: y.dim()])
+        y = y.flatten(axes) if y.dim() > axes else y.unsqueeze(-1)
+        return torch.cat([y.real, y.imag], dim=-1) if y.is_complex() else y
+
+    def state_of(self, returned: Any) -> Any:
+        """Return the state as the module gives it."""
+        return pick(returned, self.state)
+
+    def __call__(self, module: nn.Module, x: Tensor, state: Any = ABSENT) -> tuple[Tensor, Any]:
+        """Call the module and return its output and its state."""
+        returned = self.returned(module, x, state)
+        return self.output_of(returned), self.state_of(returned)
+
+
+def pick(returned: Any, key: Key) -> Any:
+    """Return the part of a return that stands at `key`."""
+    if key is None:
+        return returned
+    if isinstance(key, tuple):
+        return tuple(returned[i] for i in key)
+    if isinstance(key, str) and not isinstance(returned, Mapping):
+        return getattr(returned, key)
+    return returned[key]
+
+
+def parts(returned: Any) -> dict[Any, Any]:
+    """Return what a return is made of, by name or by place; nothing for a tensor."""
+    if isinstance(returned, Tensor | str | bytes):
+        return {}
+    if isinstance(returned, Mapping):
+        return dict(returned)
+    if isinstance(returned, tuple | list):
+        return dict(zip(getattr(returned, "_fields", range(len(returned))), returned, strict=True))
+    if dataclasses.is_dataclass(returned):
+        return {each.name: getattr(returned, each.name) for each in dataclasses.fields(returned)}
+    return dict(getattr(returned, "__dict__", {}))
+
+
+def shown(returned: Any) -> str:
+    """Describe a return in a few words."""
+    if isinstance(returned, Tensor):
+        return f"a tensor of shape {tuple(returned.shape)}"
+    found = parts(returned)
+    if not found:
+        return f"{type(returned).__name__} {returned!r}" if isinstance(returned, str | int | float) else repr(returned)
+    named = (f"{key}: {shown(value)}" if isinstance(key, str) else shown(value) for key, value in found.items())
+    return " ".join(f"a {type(returned).__name__} of ({', '.join(named)})".split())
+
+
+def is_output_name(name: Any) -> bool:
+    """Whether a part of this name is an output by custom."""
+    return name in _OUTPUTS
+
+
+def is_state_name(name: Any) -> bool:
+    """Whether an argument or a part of this name is a state by custom.
+
+    Examples
+    --------
+    >>> [name for name in ("hx", "h_prev", "past_key_values", "mask", "use_cache", "lengths") if is_state_name(name)]
+    ['hx', 'h_prev', 'past_key_values']
+    """
+    return isinstance(name, str) and bool(_STATE.search(name)) and not _NO_STATE.search(name)
+
+
+@dataclass(frozen=True)
+class Signature:
+    """What the arguments of a module's forward say.
+
+    Attributes
+    ----------
+    input_name
+        The keyword of the input, where it is not the first argument.
+    states
+        The ways in which a state could be given, likeliest first: see `Call.state_names`. None: there is no way.
+    required
+        Whether forward cannot be called without a state.
+    missing
+        Arguments without a default that are neither input nor state.
+    """
+
+    input_name: str | None
+    states: tuple[tuple[str, ...], ...]
+    required: bool
+    missing: tuple[str, ...]
+
+    @classmethod
+    def of(cls, module: nn.Module, state_name: tuple[str, ...] | None, keywords: Mapping[str, Any]) -> Signature:
+        """Read the signature; `state_name` and `keywords` are what the user told."""
+        try:
+            found = inspect.signature(module.forward).parameters.values()
+        except (TypeError, ValueError):
+            return cls(None, ((),), False, ())
+        plain = [p for p in found if p.kind in (p.POSITIONAL_OR_KEYWORD, p.POSITIONAL_ONLY, p.KEYWORD_ONLY)]
+        plain = [p for p in plain if p.name not in keywords]
+        if any(p.kind is p.VAR_POSITIONAL for p in found) and len(plain) < 2:
+            return cls(None, (state_name or (),), False, ())
+        embeds = next((p.name for p in plain if p.name == "inputs_embeds"), None)
+        rest = [p for p in plain[0 if embeds else 1 :] if p.name != embeds]
+        needed = [p.name for p in rest if p.default is p.empty]
+        statelike = [p.name for p in rest if is_state_name(p.name) and not isinstance(p.default, bool)]
+        required = list(state_name or ()) or [n for n in needed if n in statelike] or needed[:1]
+        missing = tuple(n for n in needed if n not in required)
+        if required:
+            return cls(embeds, (tuple(required),), bool(set(required) & set(needed)), missing)
+        # Several optional ones are the parts of one state (h=None, c=None) before one of them is the whole.
+        together = [tuple(statelike)] if len(statelike) > 1 else []
+        return cls(embeds, (*together, *((name,) for name in statelike)), False, missing)

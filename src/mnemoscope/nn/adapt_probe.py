@@ -1,0 +1,184 @@
+"""Trying a foreign module out on a copy: small calls, of which the module itself keeps no trace."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from copy import deepcopy
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from mnemoscope.core.errors import Description, UserError, expected
+from mnemoscope.nn.adapt_call import ABSENT, ORDERS, Call, Key, shown
+from mnemoscope.nn.adapt_state import Filled, Made, counterpart, is_tensors
+from mnemoscope.nn.causality import Run
+
+__all__ = ["CallFailed", "Invoke", "Lab", "Told", "copied", "one_line", "spell", "undisturbed"]
+
+_BATCHES = (11, 13, 17, 19, 23, 29, 31)
+_TIMES = (5, 7, 9, 10, 14, 15, 21)
+
+
+Invoke = Callable[[nn.Module, Tensor], Tensor]
+"""Gives the output of a module, (time, batch, output), for an input (time, batch, input)."""
+
+
+class CallFailed(Exception):
+    """The module raised when it was called; the message is one line."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """What the user said of the module; None: to be guessed. See `mnemoscope.adapt`."""
+
+    kind: str | None = None
+    input_size: int | None = None
+    batch_first: bool | None = None
+    channels_first: bool | None = None
+    init_state: Callable[..., Any] | None = None
+    state_name: tuple[str, ...] | None = None
+    output: Key = None
+    state: Key = None
+    length: int | None = None
+    keywords: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Lab:
+    """A copy of a module in eval mode, with inputs whose axes cannot be confused.
+
+    Attributes
+    ----------
+    name
+        The class of the module.
+    module
+        The copy.
+    told
+        What the user said.
+    batch, time
+        Sizes that no weight of the module has.
+    """
+
+    def __init__(self, module: nn.Module, told: Told) -> None:
+        self.name = type(module).__name__
+        self.told = told
+        self.module = _copy(module).eval()
+        first = next((p for p in _tensors(module) if p.is_floating_point() or p.is_complex()), torch.zeros(()))
+        self.device, self.dtype = first.device, _real(first)
+        self.generator = torch.Generator().manual_seed(0)
+        sizes = {size for p in _tensors(module) for size in p.shape} | {told.input_size, told.length}
+        self.batch = next((size for size in _BATCHES if size not in sizes), 37)
+        self.time = told.length or next((size for size in _TIMES if size not in sizes), 25)
+
+    def normal(self, *shape: int) -> Tensor:
+        """Draw a standard normal input."""
+        return torch.randn(shape, generator=self.generator, dtype=torch.float64).to(self.device, self.dtype)
+
+    def call(self, call: Call, x: Tensor, state: Any = ABSENT) -> Any:
+        """Call the module, and turn whatever it raises into one line."""
+        try:
+            return call.returned(self.module, x, state)
+        except Exception as error:
+            shape = tuple(x.permute(ORDERS[call.order]).shape if call.order else x.shape)
+            raise CallFailed(f"{one_line(error)}, called with an input of shape {shape}") from error
+
+    def begin(self, start: Any, batch: int | None = None) -> Any:
+        """Return the state that a start gives; what is no start stands for itself."""
+        if not isinstance(start, Filled | Made):
+            return start
+        try:
+            state = start(self.module, batch or self.batch, self.device, self.dtype)
+        except Exception as error:
+            raise CallFailed(f"{one_line(error)}, when it was asked for its initial state") from error
+        if not is_tensors(state):
+            raise expected("the initial state", f"tensors for {self.batch} examples", Description(shown(state)))
+        return state
+
+    def runs(self, invoke: Invoke, x: Tensor) -> list[Run]:
+        """Return functions from inputs to outputs: the module as it is, and with its parameters a little moved.
+
+        A block whose last matrix starts at zero shows what it depends on only when that has moved. Both are in
+        double precision where the module can, so that no dependence hides in rounding.
+        """
+        return [self._run(invoke, x, scale) for scale in (0.0, 0.1)]
+
+    def _run(self, invoke: Invoke, x: Tensor, scale: float) -> Run:
+        for dtype in (torch.float64, self.dtype):
+            run = partial(_cast, invoke, self._moved(scale, dtype), dtype)
+            # A module may insist on its own precision, or overflow when it is moved.
+            with suppress(Exception):
+                if bool(run(x).isfinite().all()):
+                    return run
+        return partial(invoke, self.module)
+
+    def _moved(self, scale: float, dtype: torch.dtype) -> nn.Module:
+        module = deepcopy(self.module)._apply(lambda tensor: tensor.to(counterpart(tensor.dtype, dtype)))
+        for parameter in module.parameters():
+            if parameter.requires_grad and parameter.is_floating_point():
+                noise = torch.randn(parameter.shape, generator=self.generator, dtype=torch.float64)
+                parameter.add_(scale * noise.to(parameter) / max(1, *parameter.shape[1:]) ** 0.5)
+        return module
+
+
+def copied(module: nn.Module, memo: dict[int, Any] | None = None) -> nn.Module:
+    """Copy a module, also where it keeps computed tensors, as torch.nn.utils.weight_norm does."""
+    memo = {} if memo is None else memo
+    for part in module.modules():
+        for value in vars(part).values():
+            if isinstance(value, Tensor) and not value.is_leaf:
+                memo.setdefault(id(value), value.detach().clone())
+    return deepcopy(module, memo)
+
+
+@contextmanager
+def undisturbed(module: nn.Module) -> Iterator[None]:
+    """Leave no trace in torch: no graph, the random numbers as they were, no warnings of the module's."""
+    devices = sorted({p.device.index or 0 for p in _tensors(module) if p.device.type == "cuda"})
+    with torch.no_grad(), torch.random.fork_rng(devices), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def spell(**arguments: Any) -> str:
+    """Write a call of `mnemoscope.adapt`; a value of ``...`` is for the user to fill in.
+
+    Examples
+    --------
+    >>> spell(kind="sequence", input_size=...)
+    'ms.adapt(module, kind="sequence", input_size=...)'
+    """
+    shown = {
+        name: "..." if value is ... else f'"{value}"' if name == "kind" else str(value)
+        for name, value in arguments.items()
+    }
+    return f"ms.adapt({', '.join(['module', *(f'{name}={value}' for name, value in shown.items())])})"
+
+
+def one_line(error: BaseException) -> str:
+    """Return an exception as one short line."""
+    text = f"{type(error).__name__}: {' '.join(str(error).split())}" if str(error) else type(error).__name__
+    return text if len(text) <= 160 else text[:157] + "..."
+
+
+def _copy(module: nn.Module) -> nn.Module:
+    try:
+        return copied(module)
+    except Exception as error:
+        name = type(module).__name__
+        raise UserError(f"{name} must allow copy.deepcopy, on which it is tried out, got {one_line(error)}") from None
+
+
+def _cast(invoke: Invoke, module: nn.Module, dtype: torch.dtype, x: Tensor) -> Tensor:
+    return invoke(module, x.to(dtype))
+
+
+def _real(tensor: Tensor) -> torch.dtype:
+    return tensor.dtype.to_real() if tensor.is_complex() else tensor.dtype
+
+
+def _tensors(module: nn.Module) -> list[Tensor]:
+    return [*module.parameters(), *module.buffers()]

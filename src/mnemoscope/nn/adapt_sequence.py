@@ -1,0 +1,78 @@
+"""Finding out how a block without a state is called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+
+from torch import Tensor, nn
+
+from mnemoscope.core.errors import UserError
+from mnemoscope.nn.adapt_call import Call, Signature
+from mnemoscope.nn.adapt_plan import Plan, check_behaviour, check_causality, output_key, search, signature_of
+from mnemoscope.nn.adapt_probe import Lab, spell
+from mnemoscope.nn.adapt_sizes import Width, input_widths
+from mnemoscope.nn.causality import Causality, mixes
+
+__all__ = ["ORDER_WORDS", "plan_sequence"]
+
+ORDER_WORDS = {
+    "TBD": "(time, batch, features)",
+    "BTD": "(batch, time, features)",
+    "BDT": "(batch, features, time)",
+}
+
+
+def plan_sequence(lab: Lab) -> Plan:
+    """Find out how to call a block ``(batch, time, features) -> (batch, time, features)``."""
+    signature = signature_of(lab, "sequence")
+    if signature.required:
+        raise UserError(f"{lab.name} needs a state at every call; call {spell(kind='cell')} or {spell(kind='recurrent')}")
+    return search(lab, "sequence", {"input_size": ..., "batch_first": ...}, _attempts(lab, signature))
+
+
+def _attempts(lab: Lab, signature: Signature) -> Iterator[tuple[Width, Callable[[], Plan]]]:
+    told = lab.told
+    if told.channels_first:
+        orders = ["BDT"]
+    elif told.batch_first is None:
+        orders = ["BTD", "TBD", "BDT"] if told.channels_first is None else ["BTD", "TBD"]
+    else:
+        orders = ["BTD" if told.batch_first else "TBD"]
+    for width in input_widths(lab.module, told.input_size):
+        for order in orders:
+            yield width, partial(_attempt, lab, signature, width, order)
+
+
+def _attempt(lab: Lab, signature: Signature, width: Width, order: str) -> Plan:
+    call = Call(signature.input_name, order=order, keywords=lab.told.keywords)
+    x = lab.normal(lab.time, lab.batch, width.size)
+    returned = lab.call(call, x)
+    call = replace(call, output=output_key(lab, returned, order))
+
+    def invoke(module: nn.Module, x: Tensor) -> Tensor:
+        return call.output_of(call.returned(module, x))
+
+    check_behaviour(lab, invoke, x)
+    found = check_causality(lab, invoke, width.size)
+    output_size = call.output_of(returned).shape[-1]
+    return Plan(call, width.size, output_size, tuple(_words(lab, width, call, found)), found)
+
+
+def _words(lab: Lab, width: Width, call: Call, found: Causality) -> Iterator[str]:
+    told = lab.told
+    if told.kind is None:
+        yield "it is a block over whole sequences without a state"
+    if told.input_size is None:
+        yield f"it reads {width.size} numbers per step, as {width.why}"
+    if told.batch_first is None and told.channels_first is None:
+        yield f"it reads sequences as {ORDER_WORDS[call.order or 'BTD']}"
+    if told.output is None and call.output is not None:
+        yield f"its output is {call.output!r} of what it returns"
+    if not found.causal:
+        yield f"it is not causal: {found.reason}"
+    elif found.remembers:
+        yield f"it is causal: no change of later inputs changed an output in {found.steps} steps"
+    else:
+        yield f"every output depends on its own step only: nothing else changed one in {found.steps} steps"

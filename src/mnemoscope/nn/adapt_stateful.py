@@ -1,0 +1,262 @@
+"""Finding out how a cell, or a recurrent module over whole sequences, is called and where its state is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from itertools import islice, product
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils._pytree import tree_leaves
+
+from mnemoscope.core.errors import UserError
+from mnemoscope.nn.adapt_call import ABSENT, Call, Key, Signature, is_output_name, is_state_name, parts, pick, shown
+from mnemoscope.nn.adapt_plan import Plan, check_behaviour, check_causality, close, output_key, search, signature_of
+from mnemoscope.nn.adapt_probe import CallFailed, Invoke, Lab, spell
+from mnemoscope.nn.adapt_sequence import ORDER_WORDS
+from mnemoscope.nn.adapt_sizes import Width, hidden_sizes, input_widths, layer_counts
+from mnemoscope.nn.adapt_state import Filled, Layout, Leaf, Made, Start, describe, is_tensors
+from mnemoscope.nn.causality import Causality
+
+__all__ = ["plan_stateful"]
+
+_MAKERS = "init_state init_hidden initial_state get_initial_state get_init_state zero_state initHidden begin_state".split()
+
+
+def plan_stateful(lab: Lab, kind: str) -> Plan:
+    """Find out how to call a module of the kind ``"cell"`` or ``"recurrent"``."""
+    signature = signature_of(lab, kind)
+    if not signature.states:
+        raise UserError(
+            f"{lab.name}.forward takes no state; call {spell(kind=kind, state_name=...)} if one of its arguments is, "
+            f"or {spell(kind='sequence')}"
+        )
+    hints = {"input_size": ..., "init_state": "lambda batch: ..."}
+    return search(lab, kind, hints, _attempts(lab, kind, signature))
+
+
+def _attempts(lab: Lab, kind: str, signature: Signature) -> Iterator[tuple[Width, Callable[[], Plan]]]:
+    for width in input_widths(lab.module, lab.told.input_size):
+        for names in signature.states:
+            for start in _starts(lab, kind, signature, len(names)):
+                for order in _orders(lab, kind):
+                    call = Call(signature.input_name, names, order=order, keywords=lab.told.keywords)
+                    yield width, partial(_attempt, lab, kind, width, call, start)
+
+
+def _orders(lab: Lab, kind: str) -> list[str | None]:
+    if kind == "cell":
+        return [None]
+    stated = getattr(lab.module, "batch_first", None)
+    known = stated if isinstance(stated, bool) else lab.told.batch_first
+    return ["BTD", "TBD"] if known is None else ["BTD" if known else "TBD"]
+
+
+def _starts(lab: Lab, kind: str, signature: Signature, arguments: int) -> Iterator[Any]:
+    """Yield what could stand for the state before the first input, likeliest first."""
+    if lab.told.init_state is not None:
+        yield Made(lab.told.init_state)
+        return
+    if not signature.required:
+        yield ABSENT
+    yield from _made(lab)
+    if signature.required:
+        yield None
+    for n in hidden_sizes(lab.module):
+        shapes = [(1, n)] if kind == "cell" else [*((layers, 1, n) for layers in layer_counts(lab.module)), (1, n)]
+        for shape in shapes:
+            leaf = Leaf(shape, len(shape) - 2, lab.dtype)
+            yield from (Filled(leaf), Filled((leaf, leaf))) if arguments < 2 else (Filled((leaf,) * arguments),)
+
+
+def _made(lab: Lab) -> list[Made]:
+    return [Made(name) for name in _MAKERS if callable(getattr(lab.module, name, None))]
+
+
+def _attempt(lab: Lab, kind: str, width: Width, call: Call, start: Any) -> Plan:
+    steps = () if kind == "cell" else (lab.time,)
+    x = lab.normal(*steps, lab.batch, width.size)
+    given = lab.begin(start)
+    returned = lab.call(call, x, given)
+    if is_tensors(given):
+        describe(given, lab.batch)
+    call = (_read_cell if kind == "cell" else _read_recurrent)(lab, call, x, given, returned)
+    state = call.state_of(returned)
+    begun = start if isinstance(start, Filled | Made) else _own_start(lab, kind, call, x, start, state)
+    layout = Layout(describe(lab.begin(begun), lab.batch))
+    invoke = _invoke(call, begun)
+    sequence = x if call.order else x.unsqueeze(0)
+    check_behaviour(lab, invoke, sequence)
+    found = None
+    if call.order and not _chunks_agree(lab, call, x, given, returned):
+        found = _future(lab, invoke, width.size)
+    output_size = call.output_of(returned).shape[-1]
+    words = tuple(_words(lab, kind, width, call, begun, layout, found))
+    return Plan(call, width.size, output_size, words, found, begun, layout)
+
+
+def _invoke(call: Call, start: Start) -> Invoke:
+    def invoke(module: nn.Module, x: Tensor) -> Tensor:
+        state = start(module, x.shape[1], x.device, x.dtype)
+        return call(module, x, state)[0] if call.order else call(module, x[0], state)[0].unsqueeze(0)
+
+    return invoke
+
+
+def _state_keys(lab: Lab, returned: Any) -> list[Key]:
+    """Return where the state could stand, likeliest first: the whole, what is called so, the second, the rest."""
+    if lab.told.state is not None:
+        return [lab.told.state]
+    found = list(parts(returned))
+    several = [tuple(found[1:])] if len(found) > 2 and isinstance(returned, tuple | list) and 0 in found else []
+    called = [key for key in found if is_state_name(key) and not is_output_name(key)]
+    return list(dict.fromkeys([None, *several, *called, *found[1:2], *found]))
+
+
+def _read_cell(lab: Lab, call: Call, x: Tensor, given: Any, returned: Any) -> Call:
+    """Return the call with the places of output and state: a state is what the cell takes back and gives again."""
+    for key in _state_keys(lab, returned):
+        state = pick(returned, key)
+        if not _is_batch(state, lab.batch) or (is_tensors(given) and not _alike(state, given)):
+            continue
+        try:
+            again = lab.call(call, x, state)
+            fits = _alike(pick(again, key), state)
+        except (CallFailed, LookupError, AttributeError, TypeError):
+            continue
+        if fits:
+            return replace(call, state=key, output=_cell_output(lab, returned, key))
+    _refuse_lost_batch(lab, returned)
+    raise UserError(
+        f"{lab.name} must return a state that it takes back, got {shown(returned)}; "
+        f"call {spell(kind='cell', output=..., state=..., init_state='lambda batch: ...')}"
+    )
+
+
+def _cell_output(lab: Lab, returned: Any, key: Key) -> Key:
+    if key is not None:
+        beside = [each for each in parts(returned) if each != key and (not isinstance(key, tuple) or each not in key)]
+        # A cell that returns its state and nothing else that could be an output gives its state out.
+        if not any(isinstance(pick(returned, each), Tensor) for each in beside) and lab.told.output is None:
+            return output_key(lab, returned, None)
+    return output_key(lab, returned, None, key)
+
+
+def _refuse_lost_batch(lab: Lab, returned: Any) -> None:
+    tensors = [leaf for leaf in tree_leaves(returned) if isinstance(leaf, Tensor)]
+    if tensors and all(lab.batch not in tensor.shape for tensor in tensors):
+        raise UserError(f"{lab.name} must keep the batch, here of {lab.batch}, got {shown(returned)}")
+
+
+def _read_recurrent(lab: Lab, call: Call, x: Tensor, given: Any, returned: Any) -> Call:
+    """Return the call with the places of output and state: from the state, chunks go on as the whole does."""
+    call = replace(call, output=output_key(lab, returned, call.order))
+    keys = [key for key in _state_keys(lab, returned) if key is not None and key != call.output]
+    accepted = []
+    for key in keys:
+        if not _is_batch(pick(returned, key), lab.batch):
+            continue
+        candidate = replace(call, state=key)
+        try:
+            if _chunks_agree(lab, candidate, x, given, returned):
+                return candidate
+            lab.call(candidate, x, candidate.state_of(returned))
+        except (CallFailed, LookupError, AttributeError, TypeError):
+            continue
+        accepted.append(candidate)
+    if accepted:
+        return accepted[0]
+    raise UserError(
+        f"{lab.name} must return a state of tensors that it takes back, beside its output, got {shown(returned)}; "
+        f"call {spell(kind='sequence')}, or {spell(kind='recurrent', state=...)}"
+    )
+
+
+def _chunks_agree(lab: Lab, call: Call, x: Tensor, given: Any, returned: Any) -> bool:
+    """Whether running in three chunks, each from the state before it, gives what running at once gives."""
+    state, outputs = given, []
+    for chunk in (x[:1], x[1:2], x[2:]):
+        partial_return = lab.call(call, chunk, state)
+        outputs.append(call.output_of(partial_return))
+        state = call.state_of(partial_return)
+        if not _alike(state, call.state_of(returned)):
+            grown, whole = shown(state), shown(call.state_of(returned))
+            raise UserError(
+                f"the state of {lab.name} must not grow with time, got {grown} and later {whole}; "
+                f"call {spell(kind='sequence')}"
+            )
+    return close(torch.cat(outputs), call.output_of(returned)) and close(state, call.state_of(returned))
+
+
+def _future(lab: Lab, invoke: Invoke, input_size: int) -> Causality:
+    """Return why the module cannot go on from its state: it reads the future. Any other reason is an error."""
+    found = check_causality(lab, invoke, input_size)
+    if found.causal:
+        raise UserError(
+            f"{lab.name} must go on from the state that it returns, got other outputs in chunks than at once; "
+            f"call {spell(kind='recurrent', state=...)}, or {spell(kind='sequence')}"
+        )
+    return found
+
+
+def _own_start(lab: Lab, kind: str, call: Call, x: Tensor, given: Any, state: Any) -> Start:
+    """Find the state that the module makes for itself: zeros, ones, its parameters, or what a method of it gives."""
+    wanted = call(lab.module, x, given)
+    zeros = Filled(describe(state, lab.batch))
+    leaves = tree_leaves(zeros.leaves)
+    learned = [*lab.module.named_parameters(), *lab.module.named_buffers()]
+    options = [["zeros", *(name for name, p in learned if p.numel() == _numel(leaf))] for leaf in leaves]
+    fills = [("zeros",) * len(leaves), ("ones",) * len(leaves), *islice(product(*options), 32)]
+    for start in (*(zeros.filled(each) for each in fills), *_made(lab)):
+        try:
+            if close(call(lab.module, x, lab.begin(start)), wanted):
+                return start
+        except Exception:
+            continue
+    raise UserError(
+        f"cannot tell the state that {lab.name} starts from: it is neither zeros nor ones nor one of its parameters; "
+        f"call {spell(kind=kind, init_state='lambda batch: ...')}"
+    )
+
+
+def _numel(leaf: Leaf) -> int:
+    return torch.Size(leaf.shape).numel()
+
+
+def _is_batch(state: Any, batch: int) -> bool:
+    return is_tensors(state) and all(tuple(t.shape).count(batch) == 1 for t in tree_leaves(state))
+
+
+def _alike(state: Any, like: Any) -> bool:
+    return is_tensors(state) and [t.shape for t in tree_leaves(state)] == [t.shape for t in tree_leaves(like)]
+
+
+def _words(
+    lab: Lab, kind: str, width: Width, call: Call, start: Start, layout: Layout, found: Causality | None
+) -> Iterator[str]:
+    told = lab.told
+    if told.kind is None:
+        yield "it is a cell that reads one step" if kind == "cell" else "it is recurrent over whole sequences"
+    if told.input_size is None:
+        yield f"it reads {width.size} numbers per step, as {width.why}"
+    if call.order and told.batch_first is None and not isinstance(getattr(lab.module, "batch_first", None), bool):
+        yield f"it reads sequences as {ORDER_WORDS[call.order]}"
+    if told.state_name is None and call.state_names:
+        yield f"its state goes in as {' and '.join(call.state_names)}"
+    yield _places(call)
+    if told.init_state is None:
+        yield f"its state {layout} starts as {start}"
+    if found is not None:
+        yield f"it is not causal: {found.reason}"
+
+
+def _places(call: Call) -> str:
+    if call.state is None:
+        return "it returns its state" + ("" if call.output is None else f", and {call.output!r} of it is the output")
+    if call.output == call.state:
+        return f"output and state are both {call.state!r} of what it returns"
+    output = "all" if call.output is None else repr(call.output)
+    return f"of what it returns {output} is the output and {call.state!r} the state"

@@ -1,0 +1,109 @@
+"""The contract of a network without a state: whole sequences in, whole sequences out."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from mnemoscope.core.errors import Description, UserError, expected
+
+__all__ = ["SequenceNetwork", "by_length"]
+
+
+class SequenceNetwork(nn.Module, ABC):
+    """A network without a state: ``output = layer(input, lengths=None)``.
+
+    A subclass sets `input_size`, `output_size`, `batch_first`, `causal`, and runs whole sequences.
+
+    Attributes
+    ----------
+    kind
+        ``"sequence"``.
+    causal
+        Whether the output at a step depends on nothing that comes later.
+    """
+
+    kind: ClassVar[str] = "sequence"
+    input_size: int
+    output_size: int
+    batch_first: bool = False
+    causal: bool
+
+    @abstractmethod
+    def run(
+        self, x: Float[Tensor, "time batch input"], lengths: Int[Tensor, " batch"] | None
+    ) -> Float[Tensor, "time batch output"]:
+        """Run whole sequences. `lengths` says where padded ones end, and the output is zero from there on."""
+
+    def forward(self, input: Tensor, lengths: Any = None) -> Tensor:
+        """Run the network over `input`.
+
+        Parameters
+        ----------
+        input
+            ``(time, batch, input_size)``, or batch first where the layer says so, or unbatched
+            ``(time, input_size)``.
+        lengths
+            Steps of every sequence, where some are padded; the output is zero after the end.
+        """
+        self._check_input(input)
+        batched = input.dim() == 3
+        x = input if batched else input.unsqueeze(1)
+        x = x.transpose(0, 1) if batched and self.batch_first else x
+        y = self.run(x, None if lengths is None else _checked(lengths, x))
+        if not batched:
+            return y.squeeze(1)
+        return y.transpose(0, 1) if self.batch_first else y
+
+    def require_causal(self, what: str) -> None:
+        """Raise the reason why `what`, which needs a causal network, cannot use this one; else do nothing."""
+        if not self.causal:
+            raise UserError(f"{what} needs a causal network, and this one reads the future")
+
+    def _check_input(self, input: Any) -> None:
+        if not isinstance(input, Tensor):
+            raise expected("input", "a tensor, with lengths= where padded", Description(type(input).__name__))
+        if input.dim() not in (2, 3) or 0 in input.shape:
+            order = "(batch, time, input_size)" if self.batch_first else "(time, batch, input_size)"
+            raise expected("input", f"of shape {order} or (time, input_size), none zero", tuple(input.shape))
+        if not input.is_floating_point():
+            raise expected("input", "real floating point", input.dtype)
+        if input.shape[-1] != self.input_size:
+            raise expected("the last axis of input", f"input_size = {self.input_size}", input.shape[-1])
+
+
+def by_length(
+    run: Callable[[Float[Tensor, "time group input"], Tensor], Float[Tensor, "time group output"]],
+    x: Float[Tensor, "time batch input"],
+    lengths: Int[Tensor, " batch"],
+) -> Float[Tensor, "time batch output"]:
+    """Run sequences of one length together, so that none sees any padding; the output is zero after the end.
+
+    Parameters
+    ----------
+    run
+        Takes the sequences of one length, and which examples of the batch they are.
+    """
+    total, order, outputs = x.shape[0], [], []
+    for length in lengths.unique().tolist():
+        rows = (lengths == length).nonzero().squeeze(1).to(x.device)
+        y = run(x[:length, rows], rows)
+        outputs.append(torch.cat([y, y.new_zeros(total - length, *y.shape[1:])]))
+        order.append(rows)
+    return torch.cat(outputs, dim=1)[:, torch.cat(order).argsort()]
+
+
+def _checked(lengths: Any, x: Tensor) -> Tensor:
+    try:
+        found = torch.as_tensor(lengths).cpu()
+    except (TypeError, ValueError, RuntimeError):
+        raise expected("lengths", f"{x.shape[1]} whole numbers", lengths) from None
+    whole = found.dim() == 1 and not (found.is_floating_point() or found.is_complex() or found.dtype == torch.bool)
+    if not whole or found.shape[0] != x.shape[1] or int(found.min()) < 1 or int(found.max()) > x.shape[0]:
+        raise expected("lengths", f"{x.shape[1]} whole numbers between 1 and {x.shape[0]}", found.tolist())
+    return found.long()

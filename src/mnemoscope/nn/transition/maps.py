@@ -1,0 +1,182 @@
+"""The Cayley transform and the exponential of skew matrices, with backward passes written by hand.
+
+Both take a batch of matrices in front, (.., n, n), real or complex, so that `torch.vmap` becomes a batch. The naive
+twins are `naive_cayley` and `naive_exponential`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from jaxtyping import Inexact
+from torch import Tensor
+from torch.autograd import Function
+
+__all__ = ["cayley", "exponential", "naive_cayley", "naive_exponential", "polar"]
+
+
+def cayley(skew: Inexact[Tensor, "*batch n n"]) -> Inexact[Tensor, "*batch n n"]:
+    """Return (I + A)^-1 (I - A) = 2 (I + A)^-1 - I."""
+    out: Tensor = _Cayley.apply(skew)  # type: ignore[no-untyped-call]
+    return out
+
+
+def naive_cayley(skew: Inexact[Tensor, "*batch n n"]) -> Inexact[Tensor, "*batch n n"]:
+    """Return the same by the definition."""
+    identity = _identity_like(skew)
+    return torch.linalg.solve(identity + skew, identity - skew)
+
+
+def exponential(skew: Inexact[Tensor, "*batch n n"]) -> Inexact[Tensor, "*batch n n"]:
+    """Return exp(A), orthogonal (unitary) to rounding.
+
+    A Pade approximant of degree 7 of A / 2^s, squared s times, then one Newton-Schulz step back to orthogonality. s comes
+    from ||A^4||_1^(1/4), which bounds the spectral norm of A from above.
+    """
+    out: Tensor = _Exponential.apply(skew)[0]  # type: ignore[no-untyped-call]
+    return out
+
+
+def naive_exponential(skew: Inexact[Tensor, "*batch n n"]) -> Inexact[Tensor, "*batch n n"]:
+    """Return the same by torch."""
+    return torch.linalg.matrix_exp(skew)
+
+
+def polar(matrix: Inexact[Tensor, "*batch n n"]) -> Inexact[Tensor, "*batch n n"]:
+    """Return the orthogonal matrix nearest to one that is nearly orthogonal.
+
+    One Newton-Schulz step, V (3 I - V* V) / 2: it squares the distance from orthogonality, and costs two products
+    where the singular value decomposition costs twenty.
+    """
+    wide = matrix.float() if matrix.dtype.itemsize < 4 else matrix
+    return (1.5 * wide - 0.5 * wide @ (wide.mH @ wide)).to(matrix.dtype)
+
+
+def _identity_like(matrix: Tensor) -> Tensor:
+    return torch.eye(matrix.shape[-1], dtype=matrix.dtype, device=matrix.device)
+
+
+class _Cayley(Function):
+    @staticmethod
+    def forward(skew: Tensor) -> Tensor:
+        identity = _identity_like(skew)
+        return torch.linalg.inv(identity + skew).mul_(2).sub_(identity)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:
+        ctx.save_for_backward(output)
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Tensor:
+        # dV = -2 M dA M with M = (I + A)^-1 = (V + I) / 2; plain operations of V, so this differentiates again.
+        (v,) = ctx.saved_tensors
+        double_inverse = (v + _identity_like(v)).mH
+        return -0.5 * (double_inverse @ g @ double_inverse)
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[int], skew: Tensor) -> tuple[Tensor, int]:
+        return cayley(skew.movedim(in_dims[0], 0)), 0
+
+
+class _Exponential(Function):
+    """Returns exp(A), and (I - ..)^-1 of the Pade approximant, which the backward pass uses again."""
+
+    @staticmethod
+    def forward(skew: Tensor) -> tuple[Tensor, Tensor]:
+        scaled, squarings, even, odd = _pade(skew)
+        inverse = torch.linalg.inv(even - odd)
+        power = inverse @ (even + odd)
+        for _ in range(squarings):
+            power = power @ power
+        return polar(power), inverse
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor], output: tuple[Tensor, Tensor]) -> None:
+        ctx.mark_non_differentiable(output[1])
+        ctx.save_for_backward(inputs[0], output[1])
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor, _: Any) -> Tensor:
+        out: Tensor = _ExponentialBackward.apply(g, *ctx.saved_tensors)  # type: ignore[no-untyped-call]
+        return out
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[int], skew: Tensor) -> tuple[Any, Any]:
+        return _Exponential.apply(skew.movedim(in_dims[0], 0)), (0, 0)  # type: ignore[no-untyped-call]
+
+
+class _ExponentialBackward(Function):
+    """The adjoint of the derivative of exp at A is its derivative at A*, here -A, applied to g."""
+
+    @staticmethod
+    def forward(g: Tensor, skew: Tensor, inverse: Tensor) -> Tensor:
+        return _derivative(skew, inverse, g)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+        ctx.save_for_backward(*inputs[:2])
+
+    @staticmethod
+    def backward(ctx: Any, outer: Tensor) -> Any:
+        def gradient(g: Tensor, skew: Tensor) -> Tensor:
+            part: Tensor = torch.func.vjp(naive_exponential, skew)[1](g)[0]
+            return part
+
+        return (*torch.func.vjp(gradient, *ctx.saved_tensors)[1](outer), None)
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[Any, ...], *tensors: Tensor) -> tuple[Tensor, int]:
+        moved = [t if d is None else t.movedim(d, 0) for t, d in zip(tensors, in_dims, strict=True)]
+        out: Tensor = _ExponentialBackward.apply(*moved)  # type: ignore[no-untyped-call]
+        return out, 0
+
+
+_COEFFICIENTS = (17297280.0, 8648640.0, 1995840.0, 277200.0, 25200.0, 1512.0, 56.0, 1.0)
+_LARGEST = {torch.float32: 1.88, torch.float64: 0.95}
+"""Norm up to which the approximant is exact to rounding; in float32 half of what the error alone would allow."""
+
+
+def _pade(skew: Tensor) -> tuple[tuple[Tensor, ...], int, Tensor, Tensor]:
+    """Return the powers of the scaled matrix (1, 2, 4, 6), the number of squarings, and the even and odd part."""
+    second = skew @ skew
+    fourth = second @ second
+    norm = float(fourth.abs().sum(-2).max()) ** 0.25 if fourth.numel() else 0.0
+    limit = _LARGEST[skew.real.dtype if skew.is_complex() else skew.dtype]
+    squarings = max(0, math.ceil(math.log2(norm / limit))) if 0 < norm < math.inf else 0
+    if squarings:
+        skew, second, fourth = skew / 2**squarings, second / 4**squarings, fourth / 16**squarings
+    sixth = fourth @ second
+    b = _COEFFICIENTS
+    identity = b[0] * _identity_like(skew)
+    even = b[6] * sixth + b[4] * fourth + b[2] * second + identity
+    odd = skew @ _odd_factor(second, fourth, sixth)
+    return (skew, second, fourth, sixth), squarings, even, odd
+
+
+def _odd_factor(second: Tensor, fourth: Tensor, sixth: Tensor) -> Tensor:
+    b = _COEFFICIENTS
+    return b[7] * sixth + b[5] * fourth + b[3] * second + b[1] * _identity_like(second)
+
+
+def _derivative(skew: Tensor, inverse: Tensor, direction: Tensor) -> Tensor:
+    """Return the derivative of exp at -A along `direction`: that of the approximant, then of the squarings.
+
+    At -A = A* all that was computed at A is there, conjugate transposed: even parts unchanged, odd ones with their sign
+    turned, and the inverse and the powers transposed.
+    """
+    (first, second, fourth, sixth), squarings, even, odd = _pade(skew)
+    b, e = _COEFFICIENTS, direction / 2**squarings
+    d2 = -(first @ e + e @ first)
+    d4 = second @ d2 + d2 @ second
+    d6 = fourth @ d2 + d4 @ second
+    d_even = b[6] * d6 + b[4] * d4 + b[2] * d2
+    d_odd = e @ _odd_factor(second, fourth, sixth) - first @ (b[7] * d6 + b[5] * d4 + b[3] * d2)
+    turned = inverse.mH
+    power = turned @ (even - odd)
+    change = turned @ (d_even + d_odd - (d_even - d_odd) @ power)
+    for _ in range(squarings):
+        change = power @ change + change @ power
+        power = power @ power
+    return change
