@@ -1,4 +1,4 @@
-# Sourced by the other scripts, which stand in the repository's root. `prepare EXTRAS` leaves in $python an
+# Sourced by the other scripts, which stand in the repository's root. `prepare [EXTRAS]` leaves in $python an
 # interpreter that has Mnemoscope and these extras: the active virtual environment's, or that of .venv, made if needed.
 
 find_python() {
@@ -20,6 +20,7 @@ make_venv() {
 }
 
 prepare() {
+    extras=${1:-}
     python=$(find_python) || exit 1
     if "$python" -c 'import sys; sys.exit(sys.prefix != sys.base_prefix)'; then
         if ! .venv/bin/python -m pip --version >/dev/null 2>&1; then
@@ -29,11 +30,11 @@ prepare() {
     fi
     "$python" -m pip --version >/dev/null 2>&1 || "$python" -m ensurepip >/dev/null || exit 1
     bin=$("$python" -c 'import sysconfig; print(sysconfig.get_path("scripts"))')
-    stamp=$bin/.mnemoscope-$1
+    stamp=$bin/.mnemoscope-${extras:-plain}
     wanted="$PWD $(cat pyproject.toml constraints.txt | cksum)"
     if [ ! -x "$bin/mnemoscope" ] || [ "$(cat "$stamp" 2>/dev/null)" != "$wanted" ]; then
         echo "Installing Mnemoscope into $(dirname "$bin"): a minute or a few, most of it torch" >&2
-        "$python" -m pip install --quiet --constraint constraints.txt --editable ".[$1]" || exit 1
+        "$python" -m pip install --quiet --constraint constraints.txt --editable ".${extras:+[$extras]}" || exit 1
         echo "$wanted" >"$stamp"
     fi
 }

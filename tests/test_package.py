@@ -193,6 +193,12 @@ def test_importing_costs_no_torch(statement):
     assert done.stdout == "[]\n", done.stderr
 
 
+def test_the_networks_cost_little_beyond_torch():
+    # torch.compiler's decorators import the compiler, which takes longer than all of torch.
+    done = run(sys.executable, "-c", "import mnemoscope.nn, sys; print('torch._dynamo' in sys.modules)")
+    assert done.stdout == "False\n", done.stderr
+
+
 def test_public_names_are_there():
     assert set(mnemoscope.__all__) <= set(dir(mnemoscope))
     for name in mnemoscope.__all__:

@@ -138,7 +138,9 @@ def check(layer, nonlinearity, activation="recurrent", form="elman", seed=5, tim
     assert output.shape == expected_output.shape
     assert not output.is_complex()
     assert final.is_complex() == is_complex
-    np.testing.assert_allclose(array(output), expected_output, rtol=0, atol=TOLERANCE * (1 + abs(expected_output).max()))
+    np.testing.assert_allclose(
+        array(output), expected_output, rtol=0, atol=TOLERANCE * (1 + abs(expected_output).max())
+    )
     np.testing.assert_allclose(array(final), expected_final, rtol=0, atol=TOLERANCE * (1 + abs(expected_final).max()))
 
 
@@ -162,7 +164,10 @@ def test_linear_rnn_is_linear():
 @pytest.mark.parametrize(
     ("name", "default"),
     [("rnn", "tanh"), ("orth-rnn", "tanh"), ("irnn", "relu")]
-    + [(name, "modrelu") for name in ("ornn", "eurnn", "urnn", "full-urnn", "scurnn", "scornn", "exprnn", "soft-orth", "nnrnn")],
+    + [
+        (name, "modrelu")
+        for name in ("ornn", "eurnn", "urnn", "full-urnn", "scurnn", "scornn", "exprnn", "soft-orth", "nnrnn")
+    ],
 )
 def test_default_nonlinearity(name, default):
     check(make(name), default)
@@ -182,7 +187,7 @@ def test_state_starts_at_zero(name, options):
 
 
 def test_depth_activation_state_is_linear_and_output_is_phi_of_it():
-    """ERRATA, Eq. 2: y^0 = x raw, h^l = V h^l + U y^(l-1) + b, y^l = phi(h^l), so the last output is phi of the state."""
+    """ERRATA, Eq. 2: y^0 = x, h^l = V h^l + U y^(l-1) + b, y^l = phi(h^l): the last output is phi of the state."""
     layer = make("rnn", activation="depth", nonlinearity="tanh")
     output, final = layer(draw(0, 7, 4, 3) * 5)
     torch.testing.assert_close(output[-1], torch.tanh(final[-1]), rtol=0, atol=1e-15)
@@ -203,7 +208,14 @@ def test_depth_activation_state_is_linear_and_output_is_phi_of_it():
 def test_forward_is_the_printed_equation_at_any_size(case, n, d, layers, time, batch, activation, seed):
     name, options = case
     layer = make(
-        name, seed, input_size=d, hidden_size=n, num_layers=layers, nonlinearity="modrelu", activation=activation, **options
+        name,
+        seed,
+        input_size=d,
+        hidden_size=n,
+        num_layers=layers,
+        nonlinearity="modrelu",
+        activation=activation,
+        **options,
     )
     check(layer, "modrelu", activation, seed=seed, time=time, batch=batch)
 
@@ -330,9 +342,7 @@ def test_modrelu_without_bias_is_the_identity():
     torch.testing.assert_close(layer(x)[0], reference(x)[0], rtol=0, atol=1e-11)
 
 
-@pytest.mark.parametrize(
-    "name", ["ornn", "eurnn", "urnn", "full-urnn", "scurnn", "scornn", "exprnn", "nnrnn", "goru"]
-)
+@pytest.mark.parametrize("name", ["ornn", "eurnn", "urnn", "full-urnn", "scurnn", "scornn", "exprnn", "nnrnn", "goru"])
 def test_modrelu_bias_starts_uniform_within_a_hundredth(name):
     """DETAILS: modReLU bias ~ U(-0.01, 0.01); 200 draws fill the interval to within 0.002 and have its variance."""
     layer = ms.nn.create(name, input_size=2, hidden_size=200, generator=torch.Generator().manual_seed(0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from typing import Any, NoReturn
@@ -26,6 +27,8 @@ class Commands(TyperGroup):
     def main(self, *args: Any, **options: Any) -> NoReturn:
         """Run the command that the arguments name, and leave with its exit code."""
         options["standalone_mode"] = False
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(errors="replace")  # a terminal without the letters of a name still gets the rest
         try:
             code = super().main(*args, **options)
             sys.stdout.flush()

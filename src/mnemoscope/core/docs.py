@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -85,16 +86,10 @@ def _own_signatures(cls: type) -> Iterator[list[inspect.Parameter]]:
 
 
 def _section_entries(docstring: str) -> Iterator[tuple[str, tuple[str, str]]]:
-    lines = inspect.cleandoc(docstring).splitlines()
-    start = next((i for i in range(1, len(lines)) if lines[i - 1] == "Parameters" and _is_rule(lines[i])), None)
-    if start is None:
-        return
     names: list[str] = []
     written = ""
     body: list[str] = []
-    for line, following in zip(lines[start + 1 :], [*lines[start + 2 :], ""], strict=True):
-        if _is_rule(following):
-            break
+    for line in [*_section(docstring, "Parameters"), "end"]:
         header = _ENTRY.match(line) if line and not line[0].isspace() else None
         if header is None:
             body.append(line)
@@ -102,7 +97,16 @@ def _section_entries(docstring: str) -> Iterator[tuple[str, tuple[str, str]]]:
         yield from ((name, (written, _plain(" ".join(body)))) for name in names)
         names = [name.strip().lstrip("*") for name in header["names"].split(",")]
         written, body = (header["type"] or "").removesuffix(", optional"), []
-    yield from ((name, (written, _plain(" ".join(body)))) for name in names)
+
+
+def _section(docstring: str, title: str) -> list[str]:
+    """Return the lines below an underlined title, up to the next."""
+    lines = inspect.cleandoc(docstring).splitlines()
+    titles = [i for i in range(len(lines) - 1) if _is_rule(lines[i + 1])]
+    for place, following in itertools.pairwise([*titles, len(lines)]):
+        if lines[place] == title:
+            return lines[place + 2 : following]
+    return []
 
 
 def _is_rule(line: str) -> bool:

@@ -16,6 +16,7 @@ from mnemoscope.nn.h_detach import HDetachLSTM
 from mnemoscope.nn.henaff import Henaff
 from mnemoscope.nn.nnrnn import NNRNN
 from mnemoscope.nn.ornn import ORNN
+from mnemoscope.nn.population import Population
 from mnemoscope.nn.recurrent import Recurrent
 from mnemoscope.nn.registry import Card, create, get, names, network
 from mnemoscope.nn.scornn import SCORNN
@@ -44,6 +45,7 @@ __all__ = [
     "Henaff",
     "LinearRNN",
     "OrthRNN",
+    "Population",
     "Recurrent",
     "SoftOrth",
     "Stack",

@@ -27,11 +27,14 @@ ORDERS = {"TBD": (0, 1, 2), "BTD": (1, 0, 2), "BDT": (1, 2, 0)}
 """How the axes (time, batch, features) are turned for a module that reads them in another order."""
 
 _STATE = re.compile(
-    r"(?:^|_)(?:h|c|s|m|hx|hxs|cx|cxs|hc|hid|hidden|states?|memory|mem|carry|caches?|key_values)"
+    r"(?:^|_)(?:h|c|s|m|hx|hxs|cx|cxs|hc|hid|hidden|states?|memory|mem|carry|caches?|key_values|prev|previous|past)"
     r"(?:_?(?:0|t|n|prev|old|states?|params|init|last|in|out))*$",
     re.IGNORECASE,
 )
 _NO_STATE = re.compile(r"^(?:output|use|return|is|with|encoder|cross)_", re.IGNORECASE)
+_NEVER_STATE = re.compile(
+    r"mask|len|pos|index|target|label|context|key$|value$|query|tgt|src|^t$|^dt$|time", re.IGNORECASE
+)
 _OUTPUTS = ("last_hidden_state", "output", "outputs", "out", "y", "logits", "prediction", "predictions")
 
 
@@ -182,10 +185,13 @@ class Signature:
         rest = [p for p in plain[0 if embeds else 1 :] if p.name != embeds]
         needed = [p.name for p in rest if p.default is p.empty]
         statelike = [p.name for p in rest if is_state_name(p.name) and not isinstance(p.default, bool)]
-        required = list(state_name or ()) or [n for n in needed if n in statelike] or needed[:1]
+        other = [n for n in needed if not _NEVER_STATE.search(n)]
+        required = list(state_name or ()) or [n for n in needed if n in statelike] or other[:1]
         missing = tuple(n for n in needed if n not in required)
         if required:
             return cls(embeds, (tuple(required),), bool(set(required) & set(needed)), missing)
-        # Several optional ones are the parts of one state (h=None, c=None) before one of them is the whole.
+        # Several optional ones are the parts of one state (h=None, c=None) before one of them is the whole; and
+        # where none is called so, the second argument may still be one.
         together = [tuple(statelike)] if len(statelike) > 1 else []
-        return cls(embeds, (*together, *((name,) for name in statelike)), False, missing)
+        second = [p.name for p in rest[:1] if p.default is None and not _NEVER_STATE.search(p.name)]
+        return cls(embeds, (*together, *((name,) for name in statelike or second)), False, missing)

@@ -1,25 +1,27 @@
-"""What was found out about a foreign module, and how the search for it goes."""
+"""What was found out about a foreign module, and the checks that it must pass."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils._pytree import tree_leaves
+from torch.utils._pytree import tree_leaves, tree_map
 
 from mnemoscope.core.errors import Description, UserError, expected
-from mnemoscope.nn.adapt_call import ORDERS, Call, Key, Signature, is_output_name, is_state_name, parts, pick, shown
-from mnemoscope.nn.adapt_probe import CallFailed, Invoke, Lab, spell
-from mnemoscope.nn.adapt_sizes import Width
+from mnemoscope.nn.adapt_call import ABSENT, Call, Key, is_output_name, is_state_name, parts, shown
+from mnemoscope.nn.adapt_probe import Invoke, Lab
 from mnemoscope.nn.adapt_state import Layout, Start
 from mnemoscope.nn.causality import Causality, causality, mixes
 
-__all__ = ["Plan", "check_behaviour", "check_causality", "close", "output_key", "search", "signature_of"]
+__all__ = ["Plan", "Understood", "check_causality", "check_examples", "check_numbers", "close", "output_key"]
 
 _LONG = 24
+
+
+class Understood(UserError):
+    """It is clear how the module is called, and something else is wrong with it."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,8 @@ class Plan:
         What a check found; None where a module reads single steps.
     start, layout
         Of the state, where there is one.
+    unusual
+        Whether another plan is to be preferred, since this one finds things where nobody puts them.
     """
 
     call: Call
@@ -47,71 +51,7 @@ class Plan:
     causality: Causality | None = None
     start: Start | None = None
     layout: Layout | None = None
-
-
-def signature_of(lab: Lab, kind: str) -> Signature:
-    """Read the arguments of the module, and refuse those that nobody can guess."""
-    signature = Signature.of(lab.module, lab.told.state_name, lab.told.keywords)
-    if signature.missing:
-        name = signature.missing[0]
-        call = spell(kind=kind, keywords=f'{{"{name}": ...}}')
-        raise UserError(f"{lab.name}.forward must not need more than input and state, got {name!r} too; call {call}")
-    return signature
-
-
-def search(lab: Lab, kind: str, hints: dict[str, Any], attempts: Iterable[tuple[Width, Callable[[], Plan]]]) -> Plan:
-    """Return the first plan that works; a width that the module does not state must be the only one.
-
-    Parameters
-    ----------
-    hints
-        What the user could say, for the message when nothing works.
-    """
-    found: dict[int, Plan] = {}
-    wrong: list[UserError] = []
-    failed: list[CallFailed] = []
-    sure = False
-    for width, attempt in attempts:
-        sure = sure or width.sure
-        if width.size in found:
-            continue
-        try:
-            found[width.size] = attempt()
-        except CallFailed as error:
-            failed.append(error)
-        except UserError as error:
-            wrong.append(error)
-        if width.sure and width.size in found:
-            return found[width.size]
-    if len(found) == 1:
-        return next(iter(found.values()))
-    if found:
-        sizes = " and ".join(map(str, found))
-        call = spell(kind=kind, input_size=next(iter(found)))
-        raise UserError(f"cannot tell the input width of {lab.name}: {sizes} both work; call for instance {call}")
-    raise wrong[0] if wrong else _explained(lab, kind, hints, failed, sure)
-
-
-def _explained(lab: Lab, kind: str, hints: dict[str, Any], failed: list[CallFailed], sure: bool) -> UserError:
-    if _reads_tokens(lab):
-        return UserError(
-            f"the input of {lab.name} must be real vectors, got a module that reads whole numbers; "
-            f"give what comes after its embedding, as in ms.adapt(module.rnn)"
-        )
-    reasons = {str(error).split(", called with")[0] for error in failed}
-    if not sure and len(reasons) != 1:
-        return UserError(f"cannot tell the input width of {lab.name}; call {spell(kind=kind, input_size=...)}")
-    return UserError(f"{lab.name} raised {failed[0]}; say how it is called: {spell(kind=kind, **hints)}")
-
-
-def _reads_tokens(lab: Lab) -> bool:
-    for shape in ((lab.batch, lab.time), (lab.batch,)):
-        try:
-            lab.module(torch.zeros(shape, dtype=torch.int64, device=lab.device))
-        except Exception:
-            continue
-        return True
-    return False
+    unusual: bool = False
 
 
 def output_key(lab: Lab, returned: Any, order: str | None, taken: Key = None) -> Key:
@@ -122,20 +62,20 @@ def output_key(lab: Lab, returned: Any, order: str | None, taken: Key = None) ->
     taken
         Where the state stands, if that is known.
     """
-    if lab.told.output is not None:
-        return lab.told.output
     sizes = {"T": lab.time, "B": lab.batch, "D": "features"}
     wanted = [sizes[axis] for axis in order or "BD"]
-    beside = taken if isinstance(taken, tuple) else (taken,)
-    found: dict[Key, Any] = {None: returned} if isinstance(returned, Tensor) else parts(returned)
-    fits = [key for key, value in found.items() if key not in beside and _fits(value, wanted)]
     if isinstance(returned, Tensor) and _fits(returned, wanted):
         return None
-    if fits:
-        return min(fits, key=lambda key: (not is_output_name(key), is_state_name(key)))
-    shape = f"({', '.join(map(str, wanted))})"
+    beside = taken if isinstance(taken, tuple) else (taken,)
+    fits = [key for key, value in parts(returned).items() if key not in beside and _fits(value, wanted)]
+    told = lab.told.output
+    if told in fits or (told is None and fits):
+        return min(fits, key=lambda key: (key != told, not is_output_name(key), is_state_name(key)))
+    what = f"a tensor of shape ({', '.join(map(str, wanted))})"
+    if told is not None:
+        raise UserError(f"output must name {what} among what {lab.name} returns, got {told!r} of {shown(returned)}")
     which = "step" if order else "example"
-    raise UserError(f"{lab.name} must return one output per {which}, a tensor of shape {shape}, got {shown(returned)}")
+    raise UserError(f"{lab.name} must return one output per {which}, {what}, got {shown(returned)}")
 
 
 def _fits(value: Any, wanted: list[Any]) -> bool:
@@ -146,21 +86,32 @@ def _fits(value: Any, wanted: list[Any]) -> bool:
     return value.dim() >= least and all(size in (want, size if want == "features" else want) for size, want in named)
 
 
-def check_behaviour(lab: Lab, invoke: Invoke, x: Tensor) -> None:
-    """Refuse a module that is not a function of each example by itself."""
-    y = invoke(lab.module, x)
+def check_numbers(lab: Lab, call: Call, x: Tensor, state: Any = ABSENT) -> None:
+    """Refuse a module that is no function: of finite numbers, the same when asked again, its arguments left alone."""
+    y = call.output_of(lab.call(call, x, state))
     if not bool(y.isfinite().all()):
-        raise UserError(
+        raise Understood(
             f"{lab.name} must return finite numbers for a standard normal input, got NaN or infinity; "
             "are its parameters initialised?"
         )
-    if not close(invoke(lab.module, x), y):
-        raise UserError(
+    inputs, states = x.clone(), state if state is ABSENT else tree_map(torch.clone, state)
+    call.returned(lab.module, inputs, states)
+    if not close(inputs, x) or not (state is ABSENT or close(states, state)):
+        raise Understood(
+            f"{lab.name} must leave its input and its state as they are, got one that it changed in place; "
+            "let it compute new ones"
+        )
+    if not close(call.output_of(lab.call(call, x, state)), y):
+        raise Understood(
             f"{lab.name} must give one output for one input in eval mode, got two that differ; "
             "take out its random numbers or what it keeps between calls"
         )
+
+
+def check_examples(lab: Lab, invoke: Invoke, x: Tensor) -> None:
+    """Refuse a module in which the examples of a batch affect one another."""
     if any(mixes(run, x, lab.normal(*x.shape), axis=1) for run in lab.runs(invoke, x)):
-        raise UserError(f"{lab.name} must treat the examples of a batch one by one, got outputs that depend on others")
+        raise Understood(f"{lab.name} must treat the examples of a batch one by one, got outputs that depend on others")
 
 
 def check_causality(lab: Lab, invoke: Invoke, input_size: int) -> Causality:
@@ -178,9 +129,9 @@ def check_causality(lab: Lab, invoke: Invoke, input_size: int) -> Causality:
 def close(a: Any, b: Any) -> bool:
     """Whether two pytrees of tensors have the same numbers but for rounding."""
     pairs = list(zip(tree_leaves(a), tree_leaves(b), strict=True))
-    return all(x.shape == y.shape and torch.allclose(x, y, **_slack(x)) for x, y in pairs)
+    return all(x.shape == y.shape and torch.allclose(x, y, rtol=_slack(x), atol=_slack(x)) for x, y in pairs)
 
 
-def _slack(x: Tensor) -> dict[str, float]:
-    eps = torch.finfo(x.dtype).eps if x.is_floating_point() or x.is_complex() else 0.0
-    return {"rtol": eps**0.6 if eps else 0.0, "atol": eps**0.6 if eps else 0.0}
+def _slack(x: Tensor) -> float:
+    inexact = x.is_floating_point() or x.is_complex()
+    return float(torch.finfo(x.dtype).eps ** 0.6) if inexact else 0.0

@@ -12,13 +12,14 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils._pytree import tree_map
 
 from mnemoscope.core.errors import Description, UserError, expected
 from mnemoscope.nn.adapt_call import ABSENT, ORDERS, Call, Key, shown
 from mnemoscope.nn.adapt_state import Filled, Made, counterpart, is_tensors
 from mnemoscope.nn.causality import Run
 
-__all__ = ["CallFailed", "Invoke", "Lab", "Told", "copied", "one_line", "spell", "undisturbed"]
+__all__ = ["CallFailed", "Invoke", "Lab", "Told", "keep_computed", "one_line", "spell", "undisturbed"]
 
 _BATCHES = (11, 13, 17, 19, 23, 29, 31)
 _TIMES = (5, 7, 9, 10, 14, 15, 21)
@@ -29,7 +30,11 @@ Invoke = Callable[[nn.Module, Tensor], Tensor]
 
 
 class CallFailed(Exception):
-    """The module raised when it was called; the message is one line."""
+    """The module raised `reason`, one line, when it was called on an input of `shape`."""
+
+    def __init__(self, error: Exception, shape: tuple[int, ...] = ()) -> None:
+        super().__init__(one_line(error))
+        self.reason, self.shape = one_line(error), shape
 
 
 @dataclass(frozen=True)
@@ -74,17 +79,26 @@ class Lab:
         self.batch = next((size for size in _BATCHES if size not in sizes), 37)
         self.time = told.length or next((size for size in _TIMES if size not in sizes), 25)
 
+    @property
+    def orders(self) -> list[str]:
+        """The orders of axes in which the module could read sequences: the one that it states, else both."""
+        stated = getattr(self.module, "batch_first", None)
+        if isinstance(stated, bool):
+            return ["BTD" if stated else "TBD"]
+        return ["TBD", "BTD"] if self.told.batch_first is False else ["BTD", "TBD"]
+
     def normal(self, *shape: int) -> Tensor:
         """Draw a standard normal input."""
         return torch.randn(shape, generator=self.generator, dtype=torch.float64).to(self.device, self.dtype)
 
     def call(self, call: Call, x: Tensor, state: Any = ABSENT) -> Any:
-        """Call the module, and turn whatever it raises into one line."""
+        """Call the module on copies, and turn whatever it raises into one line."""
+        given = state if state is ABSENT else tree_map(_clone, state)
         try:
-            return call.returned(self.module, x, state)
+            return call.returned(self.module, x.clone(), given)
         except Exception as error:
             shape = tuple(x.permute(ORDERS[call.order]).shape if call.order else x.shape)
-            raise CallFailed(f"{one_line(error)}, called with an input of shape {shape}") from error
+            raise CallFailed(error, shape) from error
 
     def begin(self, start: Any, batch: int | None = None) -> Any:
         """Return the state that a start gives; what is no start stands for itself."""
@@ -93,7 +107,9 @@ class Lab:
         try:
             state = start(self.module, batch or self.batch, self.device, self.dtype)
         except Exception as error:
-            raise CallFailed(f"{one_line(error)}, when it was asked for its initial state") from error
+            if self.told.init_state is None:
+                raise CallFailed(error) from error
+            raise expected("init_state", "a function of the batch size", Description(one_line(error))) from error
         if not is_tensors(state):
             raise expected("the initial state", f"tensors for {self.batch} examples", Description(shown(state)))
         return state
@@ -116,22 +132,22 @@ class Lab:
         return partial(invoke, self.module)
 
     def _moved(self, scale: float, dtype: torch.dtype) -> nn.Module:
-        module = deepcopy(self.module)._apply(lambda tensor: tensor.to(counterpart(tensor.dtype, dtype)))
+        module = _copy(self.module)
+        # Unlike Module.to, this keeps complex parameters complex.
+        module._apply(lambda tensor: tensor.to(counterpart(tensor.dtype, dtype)))  # type: ignore[no-untyped-call]
         for parameter in module.parameters():
             if parameter.requires_grad and parameter.is_floating_point():
                 noise = torch.randn(parameter.shape, generator=self.generator, dtype=torch.float64)
-                parameter.add_(scale * noise.to(parameter) / max(1, *parameter.shape[1:]) ** 0.5)
+                parameter.add_(scale * noise.to(parameter) / max(parameter.shape[1:], default=1) ** 0.5)
         return module
 
 
-def copied(module: nn.Module, memo: dict[int, Any] | None = None) -> nn.Module:
-    """Copy a module, also where it keeps computed tensors, as torch.nn.utils.weight_norm does."""
-    memo = {} if memo is None else memo
+def keep_computed(module: nn.Module, memo: dict[int, Any]) -> None:
+    """Let `copy.deepcopy` with this memo pass the computed tensors that torch.nn.utils.weight_norm and others keep."""
     for part in module.modules():
         for value in vars(part).values():
             if isinstance(value, Tensor) and not value.is_leaf:
                 memo.setdefault(id(value), value.detach().clone())
-    return deepcopy(module, memo)
 
 
 @contextmanager
@@ -151,11 +167,10 @@ def spell(**arguments: Any) -> str:
     >>> spell(kind="sequence", input_size=...)
     'ms.adapt(module, kind="sequence", input_size=...)'
     """
-    shown = {
-        name: "..." if value is ... else f'"{value}"' if name == "kind" else str(value)
-        for name, value in arguments.items()
-    }
-    return f"ms.adapt({', '.join(['module', *(f'{name}={value}' for name, value in shown.items())])})"
+    arguments = dict(sorted(arguments.items(), key=lambda item: item[0] != "kind"))
+    values = ("..." if v is ... else f'"{v}"' if name == "kind" else str(v) for name, v in arguments.items())
+    named = (f"{name}={value}" for name, value in zip(arguments, values, strict=True))
+    return f"ms.adapt({', '.join(['module', *named])})"
 
 
 def one_line(error: BaseException) -> str:
@@ -165,11 +180,17 @@ def one_line(error: BaseException) -> str:
 
 
 def _copy(module: nn.Module) -> nn.Module:
+    memo: dict[int, Any] = {}
+    keep_computed(module, memo)
     try:
-        return copied(module)
+        return deepcopy(module, memo)
     except Exception as error:
         name = type(module).__name__
         raise UserError(f"{name} must allow copy.deepcopy, on which it is tried out, got {one_line(error)}") from None
+
+
+def _clone(leaf: Any) -> Any:
+    return leaf.clone() if isinstance(leaf, Tensor) else leaf
 
 
 def _cast(invoke: Invoke, module: nn.Module, dtype: torch.dtype, x: Tensor) -> Tensor:

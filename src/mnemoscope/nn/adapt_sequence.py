@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -10,10 +10,11 @@ from torch import Tensor, nn
 
 from mnemoscope.core.errors import UserError
 from mnemoscope.nn.adapt_call import Call, Signature
-from mnemoscope.nn.adapt_plan import Plan, check_behaviour, check_causality, output_key, search, signature_of
+from mnemoscope.nn.adapt_plan import Plan, check_causality, check_examples, check_numbers, output_key
 from mnemoscope.nn.adapt_probe import Lab, spell
+from mnemoscope.nn.adapt_search import Attempt, search, signature_of
 from mnemoscope.nn.adapt_sizes import Width, input_widths
-from mnemoscope.nn.causality import Causality, mixes
+from mnemoscope.nn.causality import Causality
 
 __all__ = ["ORDER_WORDS", "plan_sequence"]
 
@@ -28,19 +29,15 @@ def plan_sequence(lab: Lab) -> Plan:
     """Find out how to call a block ``(batch, time, features) -> (batch, time, features)``."""
     signature = signature_of(lab, "sequence")
     if signature.required:
-        raise UserError(f"{lab.name} needs a state at every call; call {spell(kind='cell')} or {spell(kind='recurrent')}")
-    return search(lab, "sequence", {"input_size": ..., "batch_first": ...}, _attempts(lab, signature))
+        calls = f"{spell(kind='cell')} or {spell(kind='recurrent')}"
+        raise UserError(f"{lab.name} must take an input alone, got a forward that needs a state; call {calls}")
+    return search(lab, "sequence", {}, _attempts(lab, signature))
 
 
-def _attempts(lab: Lab, signature: Signature) -> Iterator[tuple[Width, Callable[[], Plan]]]:
-    told = lab.told
-    if told.channels_first:
-        orders = ["BDT"]
-    elif told.batch_first is None:
-        orders = ["BTD", "TBD", "BDT"] if told.channels_first is None else ["BTD", "TBD"]
-    else:
-        orders = ["BTD" if told.batch_first else "TBD"]
-    for width in input_widths(lab.module, told.input_size):
+def _attempts(lab: Lab, signature: Signature) -> Iterator[Attempt]:
+    channels = lab.told.channels_first
+    orders = ["BDT"] if channels else lab.orders if channels is False else [*lab.orders, "BDT"]
+    for width in input_widths(lab.module, lab.told.input_size):
         for order in orders:
             yield width, partial(_attempt, lab, signature, width, order)
 
@@ -54,7 +51,8 @@ def _attempt(lab: Lab, signature: Signature, width: Width, order: str) -> Plan:
     def invoke(module: nn.Module, x: Tensor) -> Tensor:
         return call.output_of(call.returned(module, x))
 
-    check_behaviour(lab, invoke, x)
+    check_numbers(lab, call, x)
+    check_examples(lab, invoke, x)
     found = check_causality(lab, invoke, width.size)
     output_size = call.output_of(returned).shape[-1]
     return Plan(call, width.size, output_size, tuple(_words(lab, width, call, found)), found)
@@ -66,10 +64,10 @@ def _words(lab: Lab, width: Width, call: Call, found: Causality) -> Iterator[str
         yield "it is a block over whole sequences without a state"
     if told.input_size is None:
         yield f"it reads {width.size} numbers per step, as {width.why}"
-    if told.batch_first is None and told.channels_first is None:
+    if not told.channels_first:
         yield f"it reads sequences as {ORDER_WORDS[call.order or 'BTD']}"
     if told.output is None and call.output is not None:
-        yield f"its output is {call.output!r} of what it returns"
+        yield f"of what it returns, part {call.output!r} is the output"
     if not found.causal:
         yield f"it is not causal: {found.reason}"
     elif found.remembers:

@@ -10,12 +10,10 @@ from torch import nn
 
 __all__ = ["Width", "hidden_sizes", "input_widths", "layer_counts"]
 
-_INPUT = (
-    "input_size in_features input_dim in_dim input_features d_input n_inputs num_inputs in_channels input_channels "
-    "d_model embed_dim n_embd dim features hidden_size hidden_dim"
-).split()
-_HIDDEN = "hidden_size hidden_dim n_hidden num_hidden hidden state_size state_dim units num_units d_model dim".split()
-_LAYERS = "num_layers n_layers num_hidden_layers layers".split()
+_INPUT = ["input_size", "in_features", "input_dim", "in_dim", "input_features", "d_input", "n_inputs", "num_inputs"]
+_INPUT += ["in_channels", "input_channels", "d_model", "embed_dim", "n_embd", "dim", "features", "hidden_size"]
+_HIDDEN = ["hidden_size", "hidden_dim", "n_hidden", "num_hidden", "hidden", "state_size", "state_dim", "units", "dim"]
+_LAYERS = ["num_layers", "n_layers", "num_hidden_layers", "layers"]
 _MOST = 12
 
 
@@ -48,10 +46,10 @@ def input_widths(module: nn.Module, told: int | None) -> list[Width]:
 
 def hidden_sizes(module: nn.Module) -> list[int]:
     """Return the candidates for the width of the state, from attributes and then from the weights."""
-    named = [size for _, size in _attributes(module, _HIDDEN)]
+    named = [size for part in module.modules() for _, size in _attributes(part, _HIDDEN)]
     matrices = [tuple(p.shape) for p in module.parameters() if p.dim() == 2]
     square = [rows for rows, columns in matrices if rows == columns]
-    return list(dict.fromkeys([*named, *square, *(rows for rows, _ in matrices)]))[:_MOST]
+    return list(dict.fromkeys([*named, *square, *(size for shape in matrices for size in shape)]))[:_MOST]
 
 
 def layer_counts(module: nn.Module) -> list[int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import islice, product
@@ -14,16 +14,20 @@ from torch.utils._pytree import tree_leaves
 
 from mnemoscope.core.errors import UserError
 from mnemoscope.nn.adapt_call import ABSENT, Call, Key, Signature, is_output_name, is_state_name, parts, pick, shown
-from mnemoscope.nn.adapt_plan import Plan, check_behaviour, check_causality, close, output_key, search, signature_of
+from mnemoscope.nn.adapt_plan import Plan, Understood, check_causality, check_examples, check_numbers, close, output_key
 from mnemoscope.nn.adapt_probe import CallFailed, Invoke, Lab, spell
+from mnemoscope.nn.adapt_search import Attempt, search, signature_of
 from mnemoscope.nn.adapt_sequence import ORDER_WORDS
 from mnemoscope.nn.adapt_sizes import Width, hidden_sizes, input_widths, layer_counts
 from mnemoscope.nn.adapt_state import Filled, Layout, Leaf, Made, Start, describe, is_tensors
 from mnemoscope.nn.causality import Causality
 
-__all__ = ["plan_stateful"]
+__all__ = ["has_state_name", "plan_stateful", "takes_state"]
 
-_MAKERS = "init_state init_hidden initial_state get_initial_state get_init_state zero_state initHidden begin_state".split()
+_MAKERS = ["init_state", "init_hidden", "initial_state", "get_initial_state", "zero_state", "initHidden"]
+
+_MISREAD = (LookupError, AttributeError, TypeError, ValueError, RuntimeError)
+"""What reading a return raises when it is not what was hoped for."""
 
 
 def plan_stateful(lab: Lab, kind: str) -> Plan:
@@ -34,25 +38,32 @@ def plan_stateful(lab: Lab, kind: str) -> Plan:
             f"{lab.name}.forward takes no state; call {spell(kind=kind, state_name=...)} if one of its arguments is, "
             f"or {spell(kind='sequence')}"
         )
-    hints = {"input_size": ..., "init_state": "lambda batch: ..."}
+    hints = {"init_state": "lambda batch: ..."} if signature.required and lab.told.init_state is None else {}
     return search(lab, kind, hints, _attempts(lab, kind, signature))
 
 
-def _attempts(lab: Lab, kind: str, signature: Signature) -> Iterator[tuple[Width, Callable[[], Plan]]]:
+def takes_state(lab: Lab) -> bool:
+    """Whether an argument of the module's forward could be a state, or the user says that there is one."""
+    told = lab.told.init_state is not None or lab.told.state is not None
+    return told or bool(Signature.of(lab.module, lab.told.state_name, lab.told.keywords).states)
+
+
+def has_state_name(lab: Lab) -> bool:
+    """Whether an argument of the module's forward is called as states are."""
+    states = Signature.of(lab.module, lab.told.state_name, lab.told.keywords).states
+    return any(is_state_name(name) for names in states for name in names)
+
+
+def _attempts(lab: Lab, kind: str, signature: Signature) -> Iterator[Attempt]:
+    orders = [None] if kind == "cell" else lab.orders
     for width in input_widths(lab.module, lab.told.input_size):
         for names in signature.states:
-            for start in _starts(lab, kind, signature, len(names)):
-                for order in _orders(lab, kind):
-                    call = Call(signature.input_name, names, order=order, keywords=lab.told.keywords)
-                    yield width, partial(_attempt, lab, kind, width, call, start)
-
-
-def _orders(lab: Lab, kind: str) -> list[str | None]:
-    if kind == "cell":
-        return [None]
-    stated = getattr(lab.module, "batch_first", None)
-    known = stated if isinstance(stated, bool) else lab.told.batch_first
-    return ["BTD", "TBD"] if known is None else ["BTD" if known else "TBD"]
+            answered: set[str | None] = set()
+            for start, order in product(_starts(lab, kind, signature, len(names)), orders):
+                call = Call(signature.input_name, names, order=order, keywords=lab.told.keywords)
+                # A module that starts by itself must be understood so; zeros of ours could be another start.
+                if not (answered and isinstance(start, Filled)):
+                    yield width, partial(_attempt, lab, kind, width, call, start, answered)
 
 
 def _starts(lab: Lab, kind: str, signature: Signature, arguments: int) -> Iterator[Any]:
@@ -76,26 +87,27 @@ def _made(lab: Lab) -> list[Made]:
     return [Made(name) for name in _MAKERS if callable(getattr(lab.module, name, None))]
 
 
-def _attempt(lab: Lab, kind: str, width: Width, call: Call, start: Any) -> Plan:
+def _attempt(lab: Lab, kind: str, width: Width, call: Call, start: Any, answered: set[str | None]) -> Plan:
     steps = () if kind == "cell" else (lab.time,)
     x = lab.normal(*steps, lab.batch, width.size)
     given = lab.begin(start)
-    returned = lab.call(call, x, given)
     if is_tensors(given):
         describe(given, lab.batch)
-    call = (_read_cell if kind == "cell" else _read_recurrent)(lab, call, x, given, returned)
-    state = call.state_of(returned)
-    begun = start if isinstance(start, Filled | Made) else _own_start(lab, kind, call, x, start, state)
+    returned = lab.call(call, x, given)
+    if not is_tensors(given):
+        answered.add(call.order)
+    call, continues = (_read_cell if kind == "cell" else _read_recurrent)(lab, call, x, given, returned)
+    check_numbers(lab, call, x, given)
+    begun = start if isinstance(start, Filled | Made) else _own_start(lab, kind, call, x, start, returned)
     layout = Layout(describe(lab.begin(begun), lab.batch))
     invoke = _invoke(call, begun)
-    sequence = x if call.order else x.unsqueeze(0)
-    check_behaviour(lab, invoke, sequence)
-    found = None
-    if call.order and not _chunks_agree(lab, call, x, given, returned):
-        found = _future(lab, invoke, width.size)
+    check_examples(lab, invoke, x if call.order else x.unsqueeze(0))
+    found = None if continues else _future(lab, invoke, width.size)
     output_size = call.output_of(returned).shape[-1]
     words = tuple(_words(lab, kind, width, call, begun, layout, found))
-    return Plan(call, width.size, output_size, words, found, begun, layout)
+    # A state before the output is nobody's custom, and may be an output of the same width.
+    unusual = call.state == 0 and len(parts(returned)) > 1 and lab.told.state is None
+    return Plan(call, width.size, output_size, words, found, begun, layout, unusual)
 
 
 def _invoke(call: Call, start: Start) -> Invoke:
@@ -108,15 +120,18 @@ def _invoke(call: Call, start: Start) -> Invoke:
 
 def _state_keys(lab: Lab, returned: Any) -> list[Key]:
     """Return where the state could stand, likeliest first: the whole, what is called so, the second, the rest."""
-    if lab.told.state is not None:
-        return [lab.told.state]
-    found = list(parts(returned))
+    found: list[Any] = list(parts(returned))
+    told = lab.told.state
+    if told is not None:
+        if any(key not in found for key in (told if isinstance(told, tuple) else (told,))):
+            raise UserError(f"state must name a part of what {lab.name} returns, got {told!r} of {shown(returned)}")
+        return [told]
     several = [tuple(found[1:])] if len(found) > 2 and isinstance(returned, tuple | list) and 0 in found else []
     called = [key for key in found if is_state_name(key) and not is_output_name(key)]
     return list(dict.fromkeys([None, *several, *called, *found[1:2], *found]))
 
 
-def _read_cell(lab: Lab, call: Call, x: Tensor, given: Any, returned: Any) -> Call:
+def _read_cell(lab: Lab, call: Call, x: Tensor, given: Any, returned: Any) -> tuple[Call, bool]:
     """Return the call with the places of output and state: a state is what the cell takes back and gives again."""
     for key in _state_keys(lab, returned):
         state = pick(returned, key)
@@ -125,10 +140,10 @@ def _read_cell(lab: Lab, call: Call, x: Tensor, given: Any, returned: Any) -> Ca
         try:
             again = lab.call(call, x, state)
             fits = _alike(pick(again, key), state)
-        except (CallFailed, LookupError, AttributeError, TypeError):
+        except (CallFailed, *_MISREAD):
             continue
         if fits:
-            return replace(call, state=key, output=_cell_output(lab, returned, key))
+            return replace(call, state=key, output=_cell_output(lab, returned, key)), True
     _refuse_lost_batch(lab, returned)
     raise UserError(
         f"{lab.name} must return a state that it takes back, got {shown(returned)}; "
@@ -151,72 +166,74 @@ def _refuse_lost_batch(lab: Lab, returned: Any) -> None:
         raise UserError(f"{lab.name} must keep the batch, here of {lab.batch}, got {shown(returned)}")
 
 
-def _read_recurrent(lab: Lab, call: Call, x: Tensor, given: Any, returned: Any) -> Call:
-    """Return the call with the places of output and state: from the state, chunks go on as the whole does."""
+def _read_recurrent(lab: Lab, call: Call, x: Tensor, given: Any, returned: Any) -> tuple[Call, bool]:
+    """Return the call with the places of output and state, and whether the module goes on from that state."""
     call = replace(call, output=output_key(lab, returned, call.order))
-    keys = [key for key in _state_keys(lab, returned) if key is not None and key != call.output]
-    accepted = []
-    for key in keys:
-        if not _is_batch(pick(returned, key), lab.batch):
-            continue
+    found: dict[str, Call] = {}
+    for key in _state_keys(lab, returned):
         candidate = replace(call, state=key)
-        try:
-            if _chunks_agree(lab, candidate, x, given, returned):
-                return candidate
-            lab.call(candidate, x, candidate.state_of(returned))
-        except (CallFailed, LookupError, AttributeError, TypeError):
-            continue
-        accepted.append(candidate)
-    if accepted:
-        return accepted[0]
+        if key is not None and key != call.output and _is_batch(pick(returned, key), lab.batch):
+            found.setdefault(_chunked(lab, candidate, x, given, returned), candidate)
+    if "agrees" in found:
+        return found["agrees"], True
+    if "differs" in found:
+        return found["differs"], False
+    if "grows" in found:
+        state = shown(found["grows"].state_of(returned))
+        raise UserError(
+            f"the state of {lab.name} must keep its size, got {state} after {lab.time} steps and another before; "
+            f"call {spell(kind='sequence')}"
+        )
     raise UserError(
         f"{lab.name} must return a state of tensors that it takes back, beside its output, got {shown(returned)}; "
         f"call {spell(kind='sequence')}, or {spell(kind='recurrent', state=...)}"
     )
 
 
-def _chunks_agree(lab: Lab, call: Call, x: Tensor, given: Any, returned: Any) -> bool:
-    """Whether running in three chunks, each from the state before it, gives what running at once gives."""
+def _chunked(lab: Lab, call: Call, x: Tensor, given: Any, returned: Any) -> str:
+    """Say how running in chunks, each from the state before it, compares with running at once."""
     state, outputs = given, []
-    for chunk in (x[:1], x[1:2], x[2:]):
-        partial_return = lab.call(call, chunk, state)
-        outputs.append(call.output_of(partial_return))
-        state = call.state_of(partial_return)
-        if not _alike(state, call.state_of(returned)):
-            grown, whole = shown(state), shown(call.state_of(returned))
-            raise UserError(
-                f"the state of {lab.name} must not grow with time, got {grown} and later {whole}; "
-                f"call {spell(kind='sequence')}"
-            )
-    return close(torch.cat(outputs), call.output_of(returned)) and close(state, call.state_of(returned))
+    try:
+        for chunk in (x[:1], x[1:2], x[2:]):
+            answer = lab.call(call, chunk, state)
+            outputs.append(call.output_of(answer))
+            state = call.state_of(answer)
+            if not _alike(state, call.state_of(returned)):
+                return "grows"
+    except (CallFailed, *_MISREAD):
+        return "refused"
+    at_once = call.output_of(returned), call.state_of(returned)
+    return "agrees" if close((torch.cat(outputs), state), at_once) else "differs"
 
 
 def _future(lab: Lab, invoke: Invoke, input_size: int) -> Causality:
     """Return why the module cannot go on from its state: it reads the future. Any other reason is an error."""
     found = check_causality(lab, invoke, input_size)
     if found.causal:
-        raise UserError(
+        raise Understood(
             f"{lab.name} must go on from the state that it returns, got other outputs in chunks than at once; "
             f"call {spell(kind='recurrent', state=...)}, or {spell(kind='sequence')}"
         )
     return found
 
 
-def _own_start(lab: Lab, kind: str, call: Call, x: Tensor, given: Any, state: Any) -> Start:
+def _own_start(lab: Lab, kind: str, call: Call, x: Tensor, given: Any, returned: Any) -> Start:
     """Find the state that the module makes for itself: zeros, ones, its parameters, or what a method of it gives."""
-    wanted = call(lab.module, x, given)
-    zeros = Filled(describe(state, lab.batch))
+    wanted = call.output_of(returned), call.state_of(returned)
+    zeros = Filled(describe(wanted[1], lab.batch))
     leaves = tree_leaves(zeros.leaves)
     learned = [*lab.module.named_parameters(), *lab.module.named_buffers()]
     options = [["zeros", *(name for name, p in learned if p.numel() == _numel(leaf))] for leaf in leaves]
     fills = [("zeros",) * len(leaves), ("ones",) * len(leaves), *islice(product(*options), 32)]
-    for start in (*(zeros.filled(each) for each in fills), *_made(lab)):
+    starts: list[Start] = [*(zeros.filled(each) for each in fills), *_made(lab)]
+    for start in starts:
         try:
-            if close(call(lab.module, x, lab.begin(start)), wanted):
+            answer = lab.call(call, x, lab.begin(start))
+            if close((call.output_of(answer), call.state_of(answer)), wanted):
                 return start
         except Exception:
             continue
-    raise UserError(
+    raise Understood(
         f"cannot tell the state that {lab.name} starts from: it is neither zeros nor ones nor one of its parameters; "
         f"call {spell(kind=kind, init_state='lambda batch: ...')}"
     )
@@ -242,11 +259,12 @@ def _words(
         yield "it is a cell that reads one step" if kind == "cell" else "it is recurrent over whole sequences"
     if told.input_size is None:
         yield f"it reads {width.size} numbers per step, as {width.why}"
-    if call.order and told.batch_first is None and not isinstance(getattr(lab.module, "batch_first", None), bool):
+    if call.order and len(lab.orders) > 1:
         yield f"it reads sequences as {ORDER_WORDS[call.order]}"
     if told.state_name is None and call.state_names:
         yield f"its state goes in as {' and '.join(call.state_names)}"
-    yield _places(call)
+    if told.output is None or told.state is None:
+        yield _places(call)
     if told.init_state is None:
         yield f"its state {layout} starts as {start}"
     if found is not None:
@@ -255,8 +273,7 @@ def _words(
 
 def _places(call: Call) -> str:
     if call.state is None:
-        return "it returns its state" + ("" if call.output is None else f", and {call.output!r} of it is the output")
+        return "it returns its state" + ("" if call.output is None else f", whose part {call.output!r} is the output")
     if call.output == call.state:
-        return f"output and state are both {call.state!r} of what it returns"
-    output = "all" if call.output is None else repr(call.output)
-    return f"of what it returns {output} is the output and {call.state!r} the state"
+        return f"part {call.state!r} of what it returns is both output and state"
+    return f"of what it returns, part {call.output!r} is the output and part {call.state!r} the state"

@@ -9,7 +9,9 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-__all__ = ["Causality", "Run", "causality", "mixes"]
+from mnemoscope.core.errors import UserError
+
+__all__ = ["Causality", "Run", "causality", "mixes", "not_causal"]
 
 Run = Callable[[Float[Tensor, "time batch input"]], Float[Tensor, "time batch output"]]
 
@@ -57,6 +59,11 @@ def causality(run: Run, x: Float[Tensor, "time 1 input"], other: Float[Tensor, "
     return Causality(False, True, steps, reason)
 
 
+def not_causal(what: str, reason: str) -> UserError:
+    """Build the error of `what`, which needs a causal network, for one that is not."""
+    return UserError(f"{what} needs a causal network, and this one is not: {reason}")
+
+
 def mixes(run: Run, x: Float[Tensor, "first second input"], other: Tensor, axis: int) -> bool:
     """Whether what stands in one half of `axis` changes outputs in the other half."""
     half = x.shape[axis] // 2
@@ -70,9 +77,11 @@ def mixes(run: Run, x: Float[Tensor, "first second input"], other: Tensor, axis:
     return False
 
 
-def changed(y: Float[Tensor, "time batch output"], before: Float[Tensor, "time batch output"]) -> Bool[Tensor, "time batch"]:
+def changed(
+    y: Float[Tensor, "time batch output"], before: Float[Tensor, "time batch output"]
+) -> Bool[Tensor, "time batch"]:
     """Where two outputs differ by more than rounding, which a network that uses an FFT spreads everywhere."""
     if y.shape != before.shape:
         return torch.ones(before.shape[:2], dtype=torch.bool, device=before.device)
-    slack = torch.finfo(y.dtype).eps ** 0.6 * before.abs().amax()
-    return (y - before).abs().amax(dim=-1) > slack
+    slack = float(torch.finfo(y.dtype).eps ** 0.6) * before.abs().amax()
+    return (y - before).abs().amax(dim=-1).gt(slack)

@@ -94,7 +94,8 @@ def _as_layers(cell: Cell) -> Callable[..., Any]:
             outputs = []
             for direction in range(directions):
                 i = layer * directions + direction
-                y, state = _run(cell, x, tuple(part[i] for part in start), weights[i * each :][:each], biases, direction)
+                begin = tuple(part[i] for part in start)
+                y, state = _run(cell, x, begin, weights[i * each :][:each], biases, direction)
                 outputs.append(y)
                 last.append(state)
             x = torch.cat(outputs, dim=-1)

@@ -28,6 +28,7 @@ _BATCH = (2, None, None, None, 1, None)
 _WEIGHTS = (1, 2, 3, 5)
 
 
+@torch.compiler.disable
 def can_fuse(w: dict[str, Any]) -> bool:
     """Say whether the fused recurrence can serve these weights here.
 

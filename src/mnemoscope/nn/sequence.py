@@ -10,7 +10,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from mnemoscope.core.errors import Description, UserError, expected
+from mnemoscope.core.errors import Description, expected
+from mnemoscope.nn.causality import not_causal
 
 __all__ = ["SequenceNetwork", "by_length"]
 
@@ -26,6 +27,8 @@ class SequenceNetwork(nn.Module, ABC):
         ``"sequence"``.
     causal
         Whether the output at a step depends on nothing that comes later.
+    future
+        Why it is not causal, where it is not.
     """
 
     kind: ClassVar[str] = "sequence"
@@ -33,6 +36,7 @@ class SequenceNetwork(nn.Module, ABC):
     output_size: int
     batch_first: bool = False
     causal: bool
+    future: str = "it reads the future"
 
     @abstractmethod
     def run(
@@ -63,7 +67,7 @@ class SequenceNetwork(nn.Module, ABC):
     def require_causal(self, what: str) -> None:
         """Raise the reason why `what`, which needs a causal network, cannot use this one; else do nothing."""
         if not self.causal:
-            raise UserError(f"{what} needs a causal network, and this one reads the future")
+            raise not_causal(what, self.future)
 
     def _check_input(self, input: Any) -> None:
         if not isinstance(input, Tensor):
@@ -90,7 +94,7 @@ def by_length(
         Takes the sequences of one length, and which examples of the batch they are.
     """
     total, order, outputs = x.shape[0], [], []
-    for length in lengths.unique().tolist():
+    for length in sorted(set(lengths.tolist())):
         rows = (lengths == length).nonzero().squeeze(1).to(x.device)
         y = run(x[:length, rows], rows)
         outputs.append(torch.cat([y, y.new_zeros(total - length, *y.shape[1:])]))

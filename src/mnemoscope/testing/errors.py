@@ -79,12 +79,13 @@ def check_state_shape(subject: Subject) -> None:
 
 @check("refuse a state of the wrong structure")
 def check_state_structure(subject: Subject) -> None:
-    """A state of another structure, or that holds no tensors, is refused in one line."""
+    """A state of another structure, of integers, or that holds no tensors, is refused in one line."""
     network = subject.build()
     x, hx = subject.inputs(network), subject.state(network)
     for what, wrong in (
         ("a tuple of two states as hx", (hx, hx)),
         ("a list around hx", [hx]),
+        ("integers as hx", tree_map(lambda leaf: torch.zeros(leaf.shape, dtype=torch.int32), hx)),
         ("words as hx", "zeros"),
         ("lists of numbers as hx", tree_map(lambda leaf: leaf.tolist(), hx)),
     ):
@@ -120,7 +121,7 @@ def check_size_errors(subject: Subject) -> None:
 def check_unknown_option(subject: Subject) -> None:
     """An option that does not exist is refused in one line with the nearest that does."""
     subject.require_sizes()
-    known = next((name for name in ("bidirectional", "num_layers", "batch_first") if _takes(subject, name)), None)
+    known = next((name for name in ("bidirectional", "num_layers", "batch_first") if subject.has(name)), None)
     typo = known[:-1] if known else "unknown_option"
     arguments: dict[str, Any] = {"input_size": 3, "hidden_size": 4, typo: 1}
     try:
@@ -133,11 +134,3 @@ def check_unknown_option(subject: Subject) -> None:
         require_refusal(partial(subject.call, **arguments), f"the option {typo!r}", *words)
     else:
         raise CheckFailed(f"refuse options that do not exist: {typo!r} is accepted in silence")
-
-
-def _takes(subject: Subject, option: str) -> bool:
-    try:
-        subject.build(**{option: {"num_layers": 1}.get(option, False)})
-    except Skipped:
-        return False
-    return True

@@ -10,6 +10,7 @@ from torch import Tensor
 from mnemoscope.testing.checking import check
 from mnemoscope.testing.compare import require, require_same
 from mnemoscope.testing.subject import Network, Subject
+from mnemoscope.testing.training import same_objects
 
 __all__ = ["check_generator", "check_global_seed", "check_reset_parameters"]
 
@@ -43,7 +44,7 @@ def check_reset_parameters(subject: Subject) -> None:
     """`reset_parameters()` draws every parameter anew and keeps the Parameter objects; a generator decides it alone."""
     network = subject.build_deep()
     require(hasattr(network, "reset_parameters"), "give the network a method reset_parameters()")
-    held = [id(parameter) for parameter in network.parameters()]
+    held = list(network.parameters())
     with torch.no_grad():
         for parameter in network.parameters():
             parameter.fill_(7.0)
@@ -54,8 +55,8 @@ def check_reset_parameters(subject: Subject) -> None:
     first = _content(network)
     network.reset_parameters()
     require(not _equal(first, _content(network)), "draw new values each time in reset_parameters()")
-    now = [id(parameter) for parameter in network.parameters()]
-    require(held == now, "change parameters in place in reset_parameters(): an optimiser holds the old objects")
+    kept = "change parameters in place in reset_parameters(): an optimiser holds the old ones"
+    require(same_objects(held, network), kept)
     if "generator" in inspect.signature(network.reset_parameters).parameters:
         _require_reset_by_generator(network)
 

@@ -59,7 +59,7 @@ def check_chunked(subject: Subject) -> None:
     require_close(
         (torch.cat(outputs), state),
         (whole, last),
-        "start from the hx that comes in and return the last one, so that its pieces give what the whole sequence gives",
+        "start from the hx that comes in and return the last one, so that a sequence in pieces is the same as whole",
     )
 
 

@@ -65,11 +65,12 @@ def check_pickle(subject: Subject) -> None:
         if any(parametrize.is_parametrized(module) for module in network.modules()):
             raise Skipped("torch does not pickle parametrised modules") from error
         raise
-    twin = _without_chance(lambda: pickle.loads(content), "unpickling")
+    twin, drew = _watch(lambda: pickle.loads(content))
     require(isinstance(twin, nn.Module), "let pickle give back the network")
     require(not twin.training, "keep the mode, training or evaluation, in a pickled network")
     _require_flags(network, twin, "pickle")
     _require_twin(subject, network, twin, "let a pickled network come back as the same function")
+    require(not drew, "draw nothing from torch's global generator in unpickling")
 
 
 @check("keep the state_dict one of plain tensors, none in another's memory, that safetensors can store")
@@ -80,13 +81,15 @@ def check_safetensors(subject: Subject) -> None:
         path = Path(folder) / "network.safetensors"
         if _is_registered(network):
             save(network, path)
-            twin = _without_chance(lambda: load(path), "ms.nn.load").eval()
+            twin, drew = _watch(lambda: load(path).eval())
             require(repr(twin) == repr(network), f"restore all options on load, {network!r}, not {twin!r}")
         else:
+            drew = False
             save_file({name: tensor.contiguous() for name, tensor in network.state_dict().items()}, path)
             twin = subject.build_deep()
             twin.load_state_dict(load_file(path))
     _require_twin(subject, network, twin, "let the tensors in a safetensors file be all that the function depends on")
+    require(not drew, "draw nothing from torch's global generator in ms.nn.load")
 
 
 def _trained(subject: Subject) -> Network:
@@ -114,11 +117,11 @@ def _require_twin(subject: Subject, network: Network, twin: Network, sentence: s
     require_same(subject.run(twin, x), subject.run(network, x), f"{sentence}: the output changes")
 
 
-def _without_chance(make: Callable[[], Any], what: str) -> Any:
+def _watch(make: Callable[[], Any]) -> tuple[Any, bool]:
+    """Return what `make` makes, and whether it drew from torch's global generator."""
     before = torch.get_rng_state()
     made = make()
-    require(torch.equal(before, torch.get_rng_state()), f"draw nothing from torch's global generator in {what}")
-    return made
+    return made, not torch.equal(before, torch.get_rng_state())
 
 
 def _pointers(network: Network) -> set[int]:

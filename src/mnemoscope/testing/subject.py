@@ -23,6 +23,7 @@ Network = Any
 """A `torch.nn.Module` with the verbs of a recurrent network; which of them it has is what the checks ask."""
 
 TIME, BATCH = 5, 3
+_DEFAULTS = {"num_layers": 1, "bidirectional": False, "batch_first": False, "dtype": None}
 
 
 class Subject:
@@ -42,7 +43,7 @@ class Subject:
         if isinstance(factory, nn.Module) or not callable(factory):
             raise expected("factory", "a class or a function that builds the network (lambda: MyRNN(3, 8))", factory)
         self.factory = factory
-        self.name = getattr(factory, "__name__", None) or type(factory).__name__
+        self.name = getattr(getattr(factory, "func", factory), "__name__", type(factory).__name__)
         self._signature = _signature(factory)
         sizes = {"input_size": self.input_size, "hidden_size": self.hidden_size}
         self._by_keyword = not _binds(self._signature, *sizes.values()) and _binds(self._signature, **sizes)
@@ -97,13 +98,10 @@ class Subject:
         return any(p.name == option or p.kind is p.VAR_KEYWORD for p in parameters)
 
     def has(self, option: str) -> bool:
-        """Say whether the factory builds with `option`, one of those of `torch.nn.RNN`, set to a harmless value."""
-        harmless = {"num_layers": 1, "bidirectional": False, "dtype": None, "generator": None, "dropout": 0.0}
-        if not self.sized:
-            return False
+        """Say whether the factory builds with `option`, set to its default in `torch.nn.RNN`."""
         try:
-            self.build(**{option: harmless[option]})
-        except Skipped:
+            self.build(**{option: _DEFAULTS[option]})
+        except (Skipped, TypeError, ValueError, NotImplementedError):
             return False
         return True
 

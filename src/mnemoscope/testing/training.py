@@ -21,6 +21,7 @@ __all__ = [
     "check_parameter_groups",
     "check_penalty",
     "check_training_step",
+    "same_objects",
     "train_step",
 ]
 
@@ -49,12 +50,11 @@ def check_after_step(subject: Subject) -> None:
     """`after_step()` keeps the Parameter objects that the optimiser holds, and training goes on after it."""
     network = subject.build_deep()
     subject.require(network, "after_step")
-    held = [id(parameter) for parameter in network.parameters()]
+    held = list(network.parameters())
     for _ in range(3):
         loss = train_step(subject, network.train())
         require(math.isfinite(loss), "keep the loss finite when after_step() follows each step")
-    now = [id(parameter) for parameter in network.parameters()]
-    require(held == now, "change parameters in place in after_step(): the optimiser holds the old objects")
+    require(same_objects(held, network), "change parameters in place in after_step(): the optimiser holds the old ones")
     require(all(p.requires_grad for p in network.parameters()), "keep requires_grad of parameters in after_step()")
 
 
@@ -128,6 +128,12 @@ def train_step(subject: Subject, network: Network, *, follow: bool = True) -> fl
     if follow and hasattr(network, "after_step"):
         network.after_step()
     return float(loss.detach())
+
+
+def same_objects(held: list[Tensor], network: Network) -> bool:
+    """Say whether the network's parameters are still the objects in `held`."""
+    now = list(network.parameters())
+    return len(held) == len(now) and all(old is new for old, new in zip(held, now, strict=True))
 
 
 def _derived(network: Network) -> dict[str, Tensor]:

@@ -1,0 +1,234 @@
+"""`adapt`: somebody's module as a network of Mnemoscope."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from torch import nn
+from torch.nn.parameter import is_lazy
+
+from mnemoscope.core.errors import Description, UserError, choice, expected, positive_int
+from mnemoscope.nn.adapt_call import Key
+from mnemoscope.nn.adapt_plan import Plan, Understood
+from mnemoscope.nn.adapt_probe import Lab, Told, spell, undisturbed
+from mnemoscope.nn.adapt_search import Raised
+from mnemoscope.nn.adapt_sequence import plan_sequence
+from mnemoscope.nn.adapt_stateful import has_state_name, plan_stateful, takes_state
+from mnemoscope.nn.adapted import AdaptedCell, AdaptedRecurrent, AdaptedSequence
+from mnemoscope.nn.recurrent import Recurrent
+from mnemoscope.nn.registry import card
+from mnemoscope.nn.sequence import SequenceNetwork
+
+__all__ = ["adapt"]
+
+_CLASSES = {"cell": AdaptedCell, "recurrent": AdaptedRecurrent, "sequence": AdaptedSequence}
+
+
+def adapt(
+    module: nn.Module,
+    kind: str | None = None,
+    *,
+    input_size: int | None = None,
+    batch_first: bool | None = None,
+    channels_first: bool | None = None,
+    init_state: Callable[..., Any] | None = None,
+    state_name: str | tuple[str, ...] | None = None,
+    output: int | str | None = None,
+    state: Key = None,
+    length: int | None = None,
+    keywords: Mapping[str, Any] | None = None,
+) -> Any:
+    """Wrap a module that does not keep torch.nn.RNN's contract into a network that does.
+
+    Whatever is not told is guessed: from the attributes of the module, from the arguments of its forward, and from
+    a few small calls of a copy. The guesses stand in the attribute `guesses` of the network and in its repr. Where
+    a guess is not possible, the error tells the call that would work.
+
+    Parameters
+    ----------
+    module
+        A cell, a recurrent module over whole sequences, or a block without a state. A network of Mnemoscope is
+        returned as it is.
+    kind
+        ``"cell"``: ``(x, state) -> state`` or ``(output, state)``, one step at a time. ``"recurrent"``: whole
+        sequences and a state, in and out. ``"sequence"``: whole sequences and no state.
+    input_size
+        Numbers per step of the input.
+    batch_first
+        Whether the network reads (batch, time, features); by default (time, batch, features). In which order the
+        module reads them is found out.
+    channels_first
+        Whether the module reads (batch, features, time), as torch.nn.Conv1d does.
+    init_state
+        Called with the batch size; returns the module's own state before the first input.
+    state_name
+        The argument of forward that takes the state; several take its parts.
+    output, state
+        Where they stand in what the module returns: an index, a name, or several indices.
+    length
+        A number of steps to try a module with that does not take every length.
+    keywords
+        Further arguments of the module's forward, given at every call.
+
+    Returns
+    -------
+    AdaptedCell, AdaptedRecurrent or AdaptedSequence
+        With the module as `.module`.
+
+    Examples
+    --------
+    >>> import torch, mnemoscope as ms
+    >>> network = ms.adapt(torch.nn.GRUCell(3, 4))
+    >>> output, hx = network(torch.zeros(7, 2, 3))
+    >>> output.shape, hx.shape
+    (torch.Size([7, 2, 4]), torch.Size([1, 2, 4]))
+    >>> print(network.guesses[0])
+    it is a cell that reads one step
+    """
+    _check_module(module)
+    kind = None if kind is None else choice("kind", kind, _CLASSES)
+    if isinstance(module, Recurrent | SequenceNetwork) or card(type(module)) is not None:
+        return _as_it_is(module, kind)
+    told = Told(
+        kind=kind,
+        input_size=None if input_size is None else positive_int("input_size", input_size),
+        batch_first=_flag("batch_first", batch_first),
+        channels_first=_flag("channels_first", channels_first),
+        init_state=_maker(init_state),
+        state_name=_names(module, state_name),
+        output=output,
+        state=state,
+        length=_length(length),
+        keywords=_keywords(keywords),
+    )
+    with undisturbed(module):
+        found, plan = _plan(Lab(module, told))
+    return _CLASSES[found](module, plan, bool(batch_first))
+
+
+def _plan(lab: Lab) -> tuple[str, Plan]:
+    kind = lab.told.kind or (None if takes_state(lab) else "sequence")
+    if kind is None:
+        return _guessed(lab)
+    try:
+        return kind, _plan_as(lab, kind)
+    except UserError as error:
+        if lab.told.kind is None:
+            raise
+        other = _other_kind(lab)
+        if other is None:
+            raise
+        raise UserError(f"{_reason(error)}; it works with another kind, call {spell(kind=other)}") from None
+
+
+def _plan_as(lab: Lab, kind: str) -> Plan:
+    return plan_sequence(lab) if kind == "sequence" else plan_stateful(lab, kind)
+
+
+def _guessed(lab: Lab) -> tuple[str, Plan]:
+    refused: list[UserError] = []
+    for kind in ("recurrent", "cell"):
+        try:
+            return kind, plan_stateful(lab, kind)
+        except UserError as error:
+            refused.append(error)
+    with suppress(UserError):
+        plan = plan_sequence(lab)
+        # What has a state and remembers nothing without it is no block, but a cell that was not understood.
+        if not has_state_name(lab) or (plan.causality is not None and plan.causality.remembers):
+            words = f"its state is left alone, since {_reason(refused[0])}"
+            return "sequence", replace(plan, guesses=(*plan.guesses, words))
+    raise _clearest(lab, *refused)
+
+
+def _clearest(lab: Lab, recurrent: UserError, cell: UserError) -> UserError:
+    """Return the error of the kind that the module seems to be, or both."""
+    for error, other in ((recurrent, cell), (cell, recurrent)):
+        if isinstance(error, Understood) or (isinstance(other, Raised) and not isinstance(error, Raised)):
+            return error
+    if isinstance(cell, Raised) or _reason(cell) == _reason(recurrent):
+        return cell
+    reasons = "; ".join(f"as {kind}: {_reason(e)}" for kind, e in (("recurrent", recurrent), ("a cell", cell)))
+    call = spell(kind=..., output=..., state=..., init_state="lambda batch: ...")
+    return UserError(f"cannot tell how {lab.name} is called; {reasons}; call {call}")
+
+
+def _reason(error: UserError) -> str:
+    return str(error).split("; call")[0]
+
+
+def _other_kind(lab: Lab) -> str | None:
+    """Return the kind as which a module works that does not work as the one that was told."""
+    told = lab.told
+    lab.told = replace(told, kind=None)
+    try:
+        return _plan(lab)[0]
+    except UserError:
+        return None
+    finally:
+        lab.told = told
+
+
+def _as_it_is(module: Any, kind: str | None) -> Any:
+    own = getattr(module, "kind", None)
+    if kind not in (None, own):
+        raise UserError(f"{type(module).__name__} is already a network of kind {own!r}, got kind={kind!r}")
+    return module
+
+
+def _check_module(module: Any) -> None:
+    if inspect.isclass(module) and issubclass(module, nn.Module):
+        needed = inspect.signature(module).parameters.values()
+        arguments = ", ".join(p.name for p in needed if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD)
+        name = module.__name__
+        raise expected("module", "an instance", Description(f"the class {name}; call ms.adapt({name}({arguments}))"))
+    if not isinstance(module, nn.Module):
+        raise expected("module", "a torch.nn.Module", Description(f"a {type(module).__name__}"))
+    for name, tensor in [*module.named_parameters(), *module.named_buffers()]:
+        if is_lazy(tensor):
+            made = Description(f"{name!r} without a size; run the module once on an input")
+            raise expected(f"every parameter of {type(module).__name__}", "initialised", made)
+
+
+def _flag(name: str, value: Any) -> bool | None:
+    if value is not None and not isinstance(value, bool):
+        raise expected(name, "True, False or None", value)
+    return value
+
+
+def _names(module: nn.Module, value: Any) -> tuple[str, ...] | None:
+    names = (value,) if isinstance(value, str) else value
+    if names is None:
+        return None
+    if not isinstance(names, tuple | list) or not names or not all(isinstance(name, str) for name in names):
+        raise expected("state_name", "the name of an argument, or several", value)
+    known = inspect.signature(module.forward).parameters
+    open_ended = any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values())
+    for name in () if open_ended else names:
+        if name not in known:
+            raise expected("state_name", f"an argument of {type(module).__name__}.forward: {', '.join(known)}", name)
+    return tuple(names)
+
+
+def _keywords(value: Any) -> dict[str, Any]:
+    if value is not None and not (isinstance(value, Mapping) and all(isinstance(name, str) for name in value)):
+        raise expected("keywords", "names and values", value)
+    return dict(value or {})
+
+
+def _length(value: Any) -> int | None:
+    if value is not None and positive_int("length", value) < 3:
+        raise expected("length", "at least 3", value)
+    return None if value is None else int(value)
+
+
+def _maker(init_state: Any) -> Callable[..., Any] | None:
+    if init_state is None or callable(init_state):
+        made: Callable[..., Any] | None = init_state
+        return made
+    got = f"a {type(init_state).__name__}; call {spell(init_state='lambda batch: ...')}"
+    raise expected("init_state", "a function of the batch size", Description(got))

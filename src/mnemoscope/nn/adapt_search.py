@@ -1,0 +1,115 @@
+"""Trying the ways to call a foreign module one after the other, and saying what is missing when none works."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+from torch import nn
+
+from mnemoscope.core.errors import UserError
+from mnemoscope.nn.adapt_call import Signature
+from mnemoscope.nn.adapt_plan import Plan, Understood
+from mnemoscope.nn.adapt_probe import CallFailed, Lab, spell
+from mnemoscope.nn.adapt_sizes import Width, input_widths
+
+__all__ = ["Attempt", "Raised", "search", "signature_of"]
+
+Attempt = tuple[Width, Callable[[], Plan]]
+"""A width of the input and the trial of it."""
+
+_ABOUT_SIZES = re.compile("shape|size|dimension|channel|broadcast|must match|NoneType|unpack|expected", re.IGNORECASE)
+"""What torch says of inputs and states of the wrong width."""
+
+
+class Raised(UserError):
+    """The module raised in every way to call it that was tried."""
+
+
+def signature_of(lab: Lab, kind: str) -> Signature:
+    """Read the arguments of the module, and refuse those that nobody can guess."""
+    signature = Signature.of(lab.module, lab.told.state_name, lab.told.keywords)
+    if signature.missing:
+        name = signature.missing[0]
+        call = spell(kind=kind, keywords=f'{{"{name}": ...}}')
+        raise UserError(f"{lab.name}.forward must need no more than input and state, got {name!r} too; call {call}")
+    return signature
+
+
+def search(lab: Lab, kind: str, hints: dict[str, Any], attempts: Iterable[Attempt]) -> Plan:
+    """Return the first plan that works; a width that the module does not state must be the only one.
+
+    Parameters
+    ----------
+    hints
+        What the user could say, for the message when nothing works.
+    """
+    found: dict[int, Plan] = {}
+    unusual: dict[int, Plan] = {}
+    wrong: list[UserError] = []
+    failed: list[CallFailed] = []
+    for width, attempt in attempts:
+        if width.size in found:
+            continue
+        try:
+            plan = attempt()
+        except CallFailed as error:
+            failed.append(error)
+        except UserError as error:
+            wrong.append(error)
+        else:
+            (unusual if plan.unusual else found).setdefault(width.size, plan)
+            if width.sure and not plan.unusual:
+                return plan
+    if found or unusual:
+        return _only(lab, kind, found or unusual)
+    wrong.sort(key=lambda error: not isinstance(error, Understood))
+    raise wrong[0] if wrong else _explained(lab, kind, hints, failed)
+
+
+def _only(lab: Lab, kind: str, found: dict[int, Plan]) -> Plan:
+    if len(found) == 1:
+        return next(iter(found.values()))
+    sizes = " and ".join(map(str, found))
+    call = spell(kind=kind, input_size=next(iter(found)))
+    raise UserError(f"cannot tell the input width of {lab.name}: {sizes} work; call for instance {call}")
+
+
+def _explained(lab: Lab, kind: str, hints: dict[str, Any], failed: list[CallFailed]) -> UserError:
+    if _reads_tokens(lab):
+        after = [name for name, part in lab.module.named_children() if not isinstance(part, nn.Embedding)]
+        return Understood(
+            f"the input of {lab.name} must be real vectors, got a module that reads whole numbers; "
+            f"give what comes after its embedding" + (f", as in ms.adapt(module.{after[0]})" if after else "")
+        )
+    # Before the kind is known, the call leaves it open: the search goes on through all of them.
+    hints = hints if lab.told.kind is None and kind != "sequence" else {"kind": kind, **hints}
+    stated = [width.size for width in input_widths(lab.module, None) if width.sure]
+    known = stated or lab.told.input_size or lab.told.init_state
+    reported = failed[:1] if known else _telling(failed)
+    if not reported:
+        return Raised(f"cannot tell the input width of {lab.name}; call {spell(input_size=..., **hints)}")
+    if lab.told.input_size not in stated[:1]:
+        hints = {"input_size": stated[0] if stated and lab.told.input_size else ..., **hints}
+    shape, reason = reported[0].shape, reported[0].reason
+    return Raised(f"{lab.name} must take an input of shape {shape}, got {reason}; call {spell(**hints)}")
+
+
+def _telling(failed: list[CallFailed]) -> list[CallFailed]:
+    """Return the failures of guessed widths that are about something else than the width."""
+    same = len({error.reason for error in failed}) == 1
+    return failed[:1] if same else [error for error in failed if not _ABOUT_SIZES.search(error.reason)]
+
+
+def _reads_tokens(lab: Lab) -> bool:
+    if not any(isinstance(part, nn.Embedding) for part in lab.module.modules()):
+        return False
+    for shape in ((lab.batch, lab.time), (lab.batch,)):
+        try:
+            lab.module(torch.zeros(shape, dtype=torch.int64, device=lab.device))
+        except Exception:
+            continue
+        return True
+    return False

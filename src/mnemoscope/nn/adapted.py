@@ -1,0 +1,226 @@
+"""Foreign modules as networks: a cell, a recurrent module over whole sequences, a block without a state."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any, Self
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.utils._pytree import tree_leaves, tree_map
+
+from mnemoscope.core.errors import UserError
+from mnemoscope.nn.adapt_plan import Plan
+from mnemoscope.nn.adapt_probe import keep_computed
+from mnemoscope.nn.causality import not_causal
+from mnemoscope.nn.recurrent import Recurrent
+from mnemoscope.nn.scan import scan
+from mnemoscope.nn.sequence import SequenceNetwork, by_length
+from mnemoscope.nn.state import State, index_batch
+
+__all__ = ["AdaptedCell", "AdaptedRecurrent", "AdaptedSequence"]
+
+
+class _Adapted(nn.Module):
+    """What all adapted networks share: the module inside, what was guessed of it, and drawing it anew.
+
+    Attributes
+    ----------
+    module
+        The module as it was given.
+    guesses
+        What was guessed about it, in plain words.
+    """
+
+    module: nn.Module
+    guesses: tuple[str, ...]
+    future: str
+
+    def __init__(self, module: nn.Module, plan: Plan, batch_first: bool) -> None:
+        super().__init__()
+        self.module = module
+        self.training = module.training
+        self.input_size = plan.input_size
+        self.output_size = plan.output_size
+        self.batch_first = batch_first
+        self.guesses = plan.guesses
+        self.causal = plan.causality is None or plan.causality.causal
+        self.future = "" if plan.causality is None else plan.causality.reason
+        self._call = plan.call
+
+    def reset_parameters(self, generator: torch.Generator | None = None) -> None:
+        """Draw all parameters anew: every part that has a `reset_parameters` calls it, inner ones first."""
+        self._check_resettable()
+        cuda = sorted({p.device.index or 0 for p in self.parameters() if p.device.type == "cuda"})
+        with torch.random.fork_rng(cuda, enabled=generator is not None):
+            if generator is not None:
+                torch.manual_seed(int(torch.randint(2**62, (), generator=generator, device=generator.device)))
+            for part in reversed(list(self.module.modules())):
+                reset = _reset_of(part)
+                if reset is not None:
+                    reset()
+
+    def _check_resettable(self) -> None:
+        parts = dict(self.module.named_modules())
+        for name, parameter in self.module.named_parameters():
+            owners = [".".join(name.split(".")[:depth]) for depth in range(name.count(".") + 1)]
+            # Above the part that holds a parameter, only a class of the user's own can know how to draw it.
+            covered = _reset_of(parts[owners[-1]]) or any(_reset_of(parts[o]) for o in owners if _is_own(parts[o]))
+            if parameter.requires_grad and not covered:
+                owner = type(parts[owners[-1]]).__name__
+                raise UserError(
+                    f"{type(self.module).__name__} must have reset_parameters() to be drawn anew, got {owner}'s "
+                    f"parameter {name!r} that no such method covers; write one, or give a function that builds it"
+                )
+
+    def extra_repr(self) -> str:
+        """Sizes, then what was guessed."""
+        sizes = f"input_size={self.input_size}, output_size={self.output_size}"
+        return "\n".join([f"{sizes}, batch_first={self.batch_first}", *(f"guessed: {each}" for each in self.guesses)])
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        twin = type(self).__new__(type(self))
+        memo[id(self)] = twin
+        keep_computed(self, memo)
+        twin.__dict__ = deepcopy(self.__dict__, memo)
+        return twin
+
+
+class _AdaptedStateful(_Adapted, Recurrent):
+    """An adapted network with a state; a subclass says how the module is run.
+
+    Attributes
+    ----------
+    hidden_size
+        Units, where the module says so; else the last axis of its state.
+    """
+
+    def __init__(self, module: nn.Module, plan: Plan, batch_first: bool = False) -> None:
+        super().__init__(module, plan, batch_first)
+        assert plan.layout is not None
+        assert plan.start is not None
+        self._layout, self._start = plan.layout, plan.start
+        self.batch_axis = plan.layout.batch_axis
+        stated = getattr(module, "hidden_size", None)
+        self.hidden_size = stated if isinstance(stated, int) else tree_leaves(plan.layout.leaves)[0].shape[-1]
+
+    def init_state(
+        self, batch: int, *, device: torch.device | str | None = None, dtype: torch.dtype | None = None
+    ) -> State:
+        """Return the state before the first input, in torch's layout or with the batch in front."""
+        like = next((p for p in self.parameters() if p.is_floating_point()), torch.zeros(()))
+        return self._layout.outer(self._start(self.module, batch, device or like.device, dtype or like.dtype))
+
+    def require_causal(self, what: str) -> None:
+        """Raise the reason why `what`, which needs a causal network, cannot use this one; else do nothing."""
+        if not self.causal:
+            raise not_causal(what, self.future)
+
+
+class AdaptedCell(_AdaptedStateful):
+    """A cell, ``(x, state) -> state`` or ``(output, state)``, as a network."""
+
+    def step(self, x: Float[Tensor, "batch input"], state: State) -> tuple[Float[Tensor, "batch output"], State]:
+        """Return the output and the state after one input."""
+        self._check_width(x, "x")
+        output, after = self._call(self.module, x, self._layout.inner(state))
+        return output, self._layout.outer(after)
+
+    def run(
+        self, x: Float[Tensor, "time batch input"], state: State, lengths: Tensor | None
+    ) -> tuple[Float[Tensor, "time batch output"], State]:
+        """Run whole sequences, one step after the other."""
+        mask = None
+        if lengths is not None:
+            mask = torch.arange(x.shape[0], device=x.device)[:, None] < lengths.to(x.device)
+        front = tree_map(lambda leaf: leaf.movedim(self.batch_axis, 0), state)
+        y, last = scan(self._front_step, x, front, mask)
+        return y, tree_map(lambda leaf: leaf.movedim(0, self.batch_axis), last)
+
+    def _front_step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
+        output, after = self.step(x, tree_map(lambda leaf: leaf.movedim(0, self.batch_axis), state))
+        return output, tree_map(lambda leaf: leaf.movedim(self.batch_axis, 0), after)
+
+
+class AdaptedRecurrent(_AdaptedStateful):
+    """A recurrent module over whole sequences as a network; a step is a sequence of one."""
+
+    def step(self, x: Float[Tensor, "batch input"], state: State) -> tuple[Float[Tensor, "batch output"], State]:
+        """Return the output and the state after one input."""
+        self.require_causal("step")
+        self._check_width(x, "x")
+        output, after = self._whole(x.unsqueeze(0), state)
+        return output.squeeze(0), after
+
+    def run(
+        self, x: Float[Tensor, "time batch input"], state: State, lengths: Tensor | None
+    ) -> tuple[Float[Tensor, "time batch output"], State]:
+        """Run whole sequences in as few calls of the module as there are lengths."""
+        if lengths is None or int(lengths.min()) == x.shape[0]:
+            return self._whole(x, state)
+        return self._segments(x, state, lengths) if self.causal else self._groups(x, state, lengths)
+
+    def _whole(self, x: Tensor, state: State) -> tuple[Tensor, State]:
+        output, after = self._call(self.module, x, self._layout.inner(state))
+        return output, self._layout.outer(after)
+
+    def _segments(self, x: Tensor, state: State, lengths: Tensor) -> tuple[Tensor, State]:
+        """Run from one end of a sequence to the next, each time without those that have ended."""
+        begin, outputs, ended = 0, [], []
+        for end in sorted(set(lengths.tolist())):
+            alive, rest = int((lengths >= end).sum()), int((lengths > end).sum())
+            y, state = self._whole(x[begin:end, :alive], state)
+            outputs.append(torch.cat([y, y.new_zeros(y.shape[0], x.shape[1] - alive, y.shape[2])], dim=1))
+            ended.append(self._examples(state, rest, alive))
+            state, begin = self._examples(state, 0, rest), end
+        last = tree_map(lambda *leaves: torch.cat(leaves, dim=self.batch_axis), *reversed(ended))
+        return torch.cat(outputs), last
+
+    def _groups(self, x: Tensor, state: State, lengths: Tensor) -> tuple[Tensor, State]:
+        """Run sequences of one length together: who reads the future must not see padding there."""
+        order, ended = [], []
+
+        def run(group: Tensor, rows: Tensor) -> Tensor:
+            y, after = self._whole(group, index_batch(state, rows, self.batch_axis))
+            order.append(rows)
+            ended.append(after)
+            return y
+
+        y = by_length(run, x, lengths)
+        last = tree_map(lambda *leaves: torch.cat(leaves, dim=self.batch_axis), *ended)
+        return y, index_batch(last, torch.cat(order).argsort(), self.batch_axis)
+
+    def _examples(self, state: State, first: int, last: int) -> State:
+        return tree_map(lambda leaf: leaf.narrow(self.batch_axis, first, last - first), state)
+
+
+class AdaptedSequence(_Adapted, SequenceNetwork):
+    """A block without a state as a network."""
+
+    def __init__(self, module: nn.Module, plan: Plan, batch_first: bool = False) -> None:
+        super().__init__(module, plan, batch_first)
+
+    def run(
+        self, x: Float[Tensor, "time batch input"], lengths: Int[Tensor, " batch"] | None
+    ) -> Float[Tensor, "time batch output"]:
+        """Run whole sequences."""
+        if lengths is None or int(lengths.min()) == x.shape[0]:
+            return self._whole(x)
+        if not self.causal:
+            return by_length(lambda group, rows: self._whole(group), x, lengths)
+        alive = torch.arange(x.shape[0], device=x.device)[:, None] < lengths.to(x.device)
+        y = self._whole(x)
+        return torch.where(alive[..., None], y, torch.zeros_like(y))
+
+    def _whole(self, x: Tensor) -> Tensor:
+        return self._call.output_of(self._call.returned(self.module, x))
+
+
+def _reset_of(part: nn.Module) -> Any:
+    """Return the method that draws the parameters of `part` anew; torch's attention has it with an underscore."""
+    return getattr(part, "reset_parameters", None) or getattr(part, "_reset_parameters", None)
+
+
+def _is_own(part: nn.Module) -> bool:
+    return not type(part).__module__.startswith("torch.")

@@ -1,0 +1,90 @@
+"""The command check."""
+
+import json
+import re
+
+import pytest
+
+from mnemoscope.testing import CHECKS
+
+CHECK_NAMES = {check.__name__ for check in CHECKS}
+
+
+@pytest.fixture
+def cells(tmp_path):
+    path = tmp_path / "cells.py"
+    path.write_text('''
+import mnemoscope as ms
+import torch
+
+
+class Good(ms.nn.RNN):
+    """Elman's network again."""
+
+
+class Forgetful(ms.nn.RNN):
+    """Ignores the state that it is given."""
+
+    def forward(self, input, hx=None):
+        print("forward")
+        return super().forward(input, None)
+
+
+def build():
+    return Good(3, 4)
+
+
+number = 3
+''')
+    return path
+
+
+def test_a_network_that_keeps_the_contract(call, cells):
+    done = call("check", f"{cells}:Good")
+    assert done.exit_code == 0, done.stderr
+    results = dict(re.findall(r"^(check_\w+) +(passed|skipped: .+?) *$", done.stdout, re.MULTILINE))
+    assert set(results) == CHECK_NAMES
+    passed = sum(result == "passed" for result in results.values())
+    last = done.stdout.splitlines()[-1]
+    assert last == f"Good: {passed} checks passed, {len(results) - passed} skipped"
+    assert passed > 20
+
+
+def test_json(call, cells):
+    done = call("check", f"{cells}:build", "--json")
+    assert done.exit_code == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert document["network"] == f"{cells}:build"
+    assert document["ok"] is True
+    assert document["failure"] is None
+    assert set(document["passed"]) | set(document["skipped"]) == CHECK_NAMES
+    assert any("takes no arguments" in reason for reason in document["skipped"].values())
+
+
+def test_a_registered_network_in_json(call):
+    done = call("check", "gru", "--json")
+    assert done.exit_code == 0
+    assert json.loads(done.stdout)["ok"] is True
+
+
+def test_a_network_that_does_not(call, cells):
+    done = call("check", f"{cells}:Forgetful")
+    assert (done.exit_code, done.stdout) == (1, "")
+    failure = [line for line in done.stderr.splitlines() if line != "forward"]
+    assert len(failure) == 1
+    assert failure[0].startswith("failed: Forgetful fails check_")
+
+
+def test_a_network_that_does_not_in_json(call, cells):
+    done = call("check", f"{cells}:Forgetful", "--json")
+    assert done.exit_code == 1
+    document = json.loads(done.stdout)
+    assert document["ok"] is False
+    assert document["failure"].startswith("Forgetful fails check_")
+
+
+def test_what_is_no_network(call, cells):
+    done = call("check", f"{cells}:number")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: factory must be a class or a function that builds the network")
+    assert done.stderr.count("\n") == 1

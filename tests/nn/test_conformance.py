@@ -1,0 +1,56 @@
+"""Every network in the registry passes every check that anybody's network must pass."""
+
+from functools import partial
+
+import pytest
+
+import mnemoscope as ms
+from mnemoscope.testing import CHECKS, Skipped
+
+VARIANTS = {
+    "rnn-depth": ("rnn", {"activation": "depth"}),
+    "rnn-relu": ("rnn", {"nonlinearity": "relu"}),
+    "rnn-modrelu": ("rnn", {"nonlinearity": "modrelu"}),
+    "rnn-identity": ("rnn", {"nonlinearity": "identity"}),
+    "rnn-no-bias": ("rnn", {"bias": False}),
+    "henaff-modrelu": ("henaff", {"nonlinearity": "modrelu"}),
+    "lstm-no-bias": ("lstm", {"bias": False}),
+    "gru-no-bias": ("gru", {"bias": False}),
+    "goru-no-bias": ("goru", {"bias": False}),
+    "h-detach-lstm-no-bias": ("h-detach-lstm", {"bias": False}),
+    "nnrnn-balanced": ("nnrnn", {"block": "balanced"}),
+    "nnrnn-published": ("nnrnn", {"block": "published"}),
+    "nnrnn-free": ("nnrnn", {"gamma": "free"}),
+    "nnrnn-clamped": ("nnrnn", {"gamma": "clamped"}),
+    "nnrnn-tanh": ("nnrnn", {"nonlinearity": "tanh"}),
+    "full-urnn-complex": ("full-urnn", {"field": "complex"}),
+    "exprnn-complex": ("exprnn", {"field": "complex"}),
+    "exprnn-complex-depth": ("exprnn", {"field": "complex", "activation": "depth", "nonlinearity": "tanh"}),
+    "exprnn-rebase": ("exprnn", {"rebase": 2}),
+    "exprnn-complex-rebase": ("exprnn", {"field": "complex", "rebase": 2}),
+    "soft-orth-penalty": ("soft-orth", {"mode": "penalty"}),
+    "soft-orth-spectral": ("soft-orth", {"mode": "penalty", "norm": "spectral"}),
+    "ornn-structured": ("ornn", {"product": "structured"}),
+    "ornn-few": ("ornn", {"product": "structured", "reflections": 1}),
+    "eurnn-structured": ("eurnn", {"product": "structured"}),
+    "eurnn-few": ("eurnn", {"product": "structured", "rotations": 1}),
+    "urnn-structured": ("urnn", {"product": "structured"}),
+    "scurnn-no-bias": ("scurnn", {"bias": False}),
+    "urnn-relu": ("urnn", {"nonlinearity": "relu"}),
+}
+
+FACTORIES = {name: ms.nn.get(name) for name in ms.nn.names("recurrent")}
+FACTORIES |= {variant: partial(ms.nn.get(name), **options) for variant, (name, options) in VARIANTS.items()}
+
+COMPLEX = {"urnn", "urnn-relu", "urnn-structured", "scurnn", "scurnn-no-bias", "full-urnn-complex"}
+COMPLEX |= {variant for variant in VARIANTS if variant.startswith("exprnn-complex")}
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("name", FACTORIES)
+def test_network_keeps_the_contract(name, check):
+    if name in COMPLEX and check.__name__ == "check_bfloat16":
+        with pytest.raises(Skipped, match="must be float32 or float64"):
+            check(FACTORIES[name])
+    else:
+        check(FACTORIES[name])  # nothing may be skipped
