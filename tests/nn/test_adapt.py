@@ -1,211 +1,37 @@
 """Cells and recurrent modules of other people as networks: numbers against a loop by hand and against torch."""
 
 import copy
-from collections import OrderedDict
-from dataclasses import dataclass
-from types import SimpleNamespace
-from typing import NamedTuple
 
 import pytest
 import torch
+from foreign_modules import (
+    CELLS,
+    WHOLE,
+    BatchFirst,
+    D,
+    MatrixState,
+    N,
+    OutputAndState,
+    Pair,
+    TwoLayers,
+    WithExtra,
+    adapted,
+)
 from torch import nn
 from torch.func import functional_call, jacrev, vmap
 from torch.nn.utils.rnn import pack_padded_sequence, pack_sequence, pad_packed_sequence
+from torch.utils._pytree import tree_leaves, tree_map
 
 import mnemoscope as ms
 from mnemoscope.core.errors import UserError
 from mnemoscope.nn.adapted import AdaptedCell, AdaptedRecurrent, AdaptedSequence
+from mnemoscope.testing import check_network
 
-T, B, D, N = 6, 4, 3, 5
-
-
-class KeywordState(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.read, self.carry = nn.Linear(D, N), nn.Linear(N, N)
-
-    def forward(self, x, *, state=None):
-        state = x.new_zeros(len(x), N) if state is None else state
-        return torch.tanh(self.read(x) + self.carry(state))
-
-
-class OutputAndState(nn.Module):
-    """One joint matrix, a state that must be given, and an output of another width."""
-
-    def __init__(self):
-        super().__init__()
-        self.joint, self.out = nn.Linear(D + N, N), nn.Linear(N, 2)
-
-    def forward(self, x, h):
-        h = torch.tanh(self.joint(torch.cat([x, h], dim=-1)))
-        return self.out(h), h
-
-
-class SpreadState(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.cell = nn.LSTMCell(D, N)
-
-    def forward(self, x, h, c):
-        return self.cell(x, (h, c))
-
-
-class Pair(NamedTuple):
-    h: torch.Tensor
-    c: torch.Tensor
-
-
-class NamedState(SpreadState):
-    def forward(self, x, state: Pair):
-        return state.h, Pair(*self.cell(x, tuple(state)))
-
-
-class MatrixState(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.write, self.turn = nn.Linear(D, 4), nn.Parameter(torch.randn(2, 2) / 2)
-
-    def forward(self, x, state=None):
-        state = x.new_zeros(len(x), 2, 2) if state is None else state
-        return torch.tanh(state @ self.turn + self.write(x).view(-1, 2, 2))
-
-
-class LearnedStart(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.cell, self.h0 = nn.GRUCell(D, N), nn.Parameter(torch.randn(N))
-
-    def forward(self, x, hidden=None):
-        return self.cell(x, self.h0.expand(len(x), -1) if hidden is None else hidden)
-
-
-class OwnStart(KeywordState):
-    """Starts somewhere that no parameter holds; a method tells where."""
-
-    def init_hidden(self, batch_size):
-        return torch.full((batch_size, N), 0.3)
-
-    def forward(self, x, state):
-        return super().forward(x, state=state)
-
-
-class TwoLayers(nn.Module):
-    """Its state is a list."""
-
-    def __init__(self):
-        super().__init__()
-        self.first, self.second = nn.GRUCell(D, N), nn.GRUCell(N, 2)
-
-    def forward(self, x, states=None):
-        states = states or [None, None]
-        h = self.first(x, states[0])
-        return h, [h, self.second(h, states[1])]
-
-
-class Counting(nn.Module):
-    """A complex state, and an integer that counts."""
-
-    def __init__(self):
-        super().__init__()
-        self.read, self.turn = nn.Linear(D, 2 * N), nn.Parameter(torch.randn(N, N, dtype=torch.complex64) / 4)
-
-    def forward(self, x, state=None):
-        if state is None:
-            state = (torch.zeros(len(x), N, dtype=x.dtype.to_complex()), torch.zeros(len(x), dtype=torch.int64))
-        h, count = state
-        h = h @ self.turn + torch.view_as_complex(self.read(x).unflatten(-1, (N, 2)))
-        return h, (h, count + 1)
-
-
-CELLS = {
-    "RNNCell": (lambda: nn.RNNCell(D, N), {}),
-    "LSTMCell": (lambda: nn.LSTMCell(D, N), {}),
-    "GRUCell": (lambda: nn.GRUCell(D, N), {}),
-    "keyword": (KeywordState, {}),
-    "output and state": (OutputAndState, {}),
-    "spread": (SpreadState, {}),
-    "named": (NamedState, {"init_state": lambda batch: Pair(torch.zeros(batch, N), torch.ones(batch, N))}),
-    "matrix": (MatrixState, {}),
-    "learned start": (LearnedStart, {}),
-    "own start": (OwnStart, {}),
-    "list": (TwoLayers, {}),
-    "complex": (Counting, {}),
-}
-
-
-class WithExtra(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.rnn = nn.LSTM(D, N, 2)
-
-    def forward(self, x, hx=None):
-        output, hx = self.rnn(x, hx)
-        return output, hx, output.mean()
-
-
-class BatchFirst(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.rnn = nn.GRU(D, N, batch_first=True)
-
-    def forward(self, x, hidden=None):
-        return self.rnn(x, hidden)
-
-
-class AsDict(BatchFirst):
-    def forward(self, x, hidden=None):
-        output, hidden = self.rnn(x, hidden)
-        return {"attention": None, "hidden": hidden, "output": output}
-
-
-class HuggingFace(BatchFirst):
-    """As the models of transformers: tokens or embeddings in, an object out."""
-
-    def __init__(self, kind):
-        super().__init__()
-        self.embeddings = nn.Embedding(7, D)
-        self.config = SimpleNamespace(hidden_size=D)
-        self.kind = kind
-
-    def forward(self, input_ids=None, attention_mask=None, inputs_embeds=None, state=None, use_cache=None):
-        x = self.embeddings(input_ids) if inputs_embeds is None else inputs_embeds
-        output, state = self.rnn(x, state)
-        return self.kind(last_hidden_state=output, state=state, hidden_states=(x, output))
-
-
-@dataclass
-class ModelOutput:
-    last_hidden_state: torch.Tensor
-    state: torch.Tensor
-    hidden_states: tuple[torch.Tensor, ...]
-
-
-WHOLE = {
-    "RNN": lambda: nn.RNN(D, N, nonlinearity="relu"),
-    "LSTM": lambda: nn.LSTM(D, N, 2, batch_first=True, proj_size=2),
-    "GRU": lambda: nn.GRU(D, N, 2),
-    "extra": WithExtra,
-    "batch first": BatchFirst,
-    "dict": AsDict,
-    "mapping": lambda: HuggingFace(OrderedDict),
-    "dataclass": lambda: HuggingFace(ModelOutput),
-    "object": lambda: HuggingFace(SimpleNamespace),
-}
-
-
-def adapted(name):
-    if name in WHOLE:
-        return ms.adapt(WHOLE[name]())
-    make, options = CELLS[name]
-    return ms.adapt(make(), **options)
-
-
-def leaves(state):
-    return torch.utils._pytree.tree_leaves(state)
+T, B = 6, 4
 
 
 def assert_same(a, b):
-    for x, y in zip(leaves(a), leaves(b), strict=True):
+    for x, y in zip(tree_leaves(a), tree_leaves(b), strict=True):
         torch.testing.assert_close(x, y)
 
 
@@ -215,10 +41,10 @@ def test_torch_cells_are_torch_layers(cell, whole):
     network = ms.adapt(cell(D, N))
     network.module.load_state_dict({name.removesuffix("_l0"): p for name, p in layer.state_dict().items()})
     x = torch.randn(T, B, D)
-    hx = torch.utils._pytree.tree_map(torch.randn_like, network.init_state(B))
+    hx = tree_map(torch.randn_like, network.init_state(B))
     assert_same(network(x), layer(x))
     assert_same(network(x, hx), layer(x, hx))
-    one = torch.utils._pytree.tree_map(lambda leaf: leaf[:, 0], hx)
+    one = tree_map(lambda leaf: leaf[:, 0], hx)
     assert_same(network(x[:, 0]), layer(x[:, 0]))
     assert_same(network(x[:, 0], one), layer(x[:, 0], one))
     sequences = [torch.randn(length, D) for length in (2, 6, 6, 1)]
@@ -276,7 +102,7 @@ def test_every_calling_form(name):
     assert_same(alone, output[:, 1])
     assert_same(network(x[:, 1], network_start(network))[0], output[:, 1])
     assert_same(
-        network.flatten_state(torch.utils._pytree.tree_map(lambda leaf: leaf.unsqueeze(network.batch_axis), state))[0],
+        network.flatten_state(tree_map(lambda leaf: leaf.unsqueeze(network.batch_axis), state))[0],
         network.flatten_state(last)[1],
     )
 
@@ -285,7 +111,7 @@ def test_every_calling_form(name):
 
 
 def network_start(network):
-    return torch.utils._pytree.tree_map(lambda leaf: leaf.squeeze(network.batch_axis), network.init_state(1))
+    return tree_map(lambda leaf: leaf.squeeze(network.batch_axis), network.init_state(1))
 
 
 @pytest.mark.parametrize("lengths", [[6, 6, 3, 1], [6, 6, 6, 6], [4, 3, 2, 1]])
@@ -313,12 +139,15 @@ def test_packed_is_one_by_one(name, lengths):
         ("LSTM", [(2, B, 2), (2, B, N)], 1, 2 * (N + 2)),
         ("extra", [(2, B, N), (2, B, N)], 1, 4 * N),
         ("dict", [(1, B, N)], 1, N),
+        ("memory", [(B, N), (B, 4, 2), (B, 2)], 0, N + 8 + 2),
+        ("batch first state", [(B, 2, N)], 0, 2 * N),
+        ("three returns", [(1, B, N), (1, B, N)], 1, 2 * N),
     ],
 )
 def test_layout_of_the_state(name, shapes, axis, size):
     network = adapted(name)
     state = network.init_state(B, dtype=torch.float64)
-    assert [tuple(leaf.shape) for leaf in leaves(state)] == shapes
+    assert [tuple(leaf.shape) for leaf in tree_leaves(state)] == shapes
     assert (network.batch_axis, network.state_size) == (axis, size)
     assert not isinstance(state, list)
     flat = network.flatten_state(state)
@@ -477,6 +306,7 @@ def test_copies_and_state_dict(name):
     assert all(key.startswith("module.") for key in network.state_dict())
 
 
+@pytest.mark.filterwarnings("ignore::FutureWarning")
 def test_reset_parameters():
     network = ms.adapt(TwoLayers())
     before = [p.detach().clone() for p in network.parameters()]
@@ -490,11 +320,11 @@ def test_reset_parameters():
     torch.manual_seed(3)
     twin.reset_parameters()
     assert not torch.equal(next(twin.parameters()), next(network.parameters()))
-    with pytest.raises(UserError, match="^MatrixState must have reset_parameters.*parameter 'turn'.*builds it$"):
+    with pytest.raises(UserError, match=r"^MatrixState.reset_parameters\(\) must .* got 'turn' left as it was;.*$"):
         ms.adapt(MatrixState()).reset_parameters()
-    normed = nn.utils.parametrizations.weight_norm(nn.Linear(D, N))
-    with pytest.raises(UserError, match="parametrizations.weight.original0"):
-        ms.adapt(normed).reset_parameters()
+    for norm, left in ((nn.utils.parametrizations.weight_norm, "original0"), (nn.utils.weight_norm, "weight_g")):
+        with pytest.raises(UserError, match=f"{left}' left as it was"):
+            ms.adapt(norm(nn.Linear(D, N))).reset_parameters()
 
 
 def test_options_and_bad_calls():
@@ -510,3 +340,15 @@ def test_options_and_bad_calls():
     with pytest.raises(UserError, match="input_size = 3, got 4"):
         network.step(torch.zeros(B, D + 1), network.init_state(B))
     assert isinstance(ms.adapt(nn.GRU(D, N), "sequence"), AdaptedSequence)
+
+
+@pytest.mark.parametrize("name", ["LSTMCell", "output and state", "memory", "RNN", "dict"])
+def test_conformance(name):
+    check_network(lambda: adapted(name))
+
+
+def test_other_precisions():
+    for dtype in (torch.float64, torch.bfloat16):
+        network = ms.adapt(nn.LSTMCell(D, N).to(dtype))
+        output, state = network(torch.randn(T, B, D, dtype=dtype))
+        assert {output.dtype, *(leaf.dtype for leaf in state)} == {dtype}

@@ -157,6 +157,9 @@ def test_tokens():
 def test_state_is_not_found():
     call = r"call ms.adapt\(module, kind=\"cell\", init_state=lambda batch: ...\)$"
     refuse(f"^cannot tell the state that Cell starts from: .*; {call}", ElsewhereStart())
+    small = ElsewhereStart()
+    nn.init.normal_(small.carry.weight, std=1e-4)
+    refuse("^cannot tell the state that Cell starts from", small)
     told = ms.adapt(ElsewhereStart(), init_state=lambda batch: torch.full((batch, N), 0.7))
     x = torch.randn(1, 2, D)
     torch.testing.assert_close(told(x)[0][0], told.module(x[0]))
@@ -195,6 +198,41 @@ class Growing(nn.Module):
     def forward(self, x, cache=None):
         seen = self.linear(x) if cache is None else torch.cat([cache, self.linear(x)], dim=1)
         return seen.cumsum(1)[:, -x.shape[1] :], seen
+
+
+def test_state_must_be_left_alone_and_matter():
+    in_place = (
+        "must leave its input and its state as they are, got one that it changed in place; let it compute new ones$"
+    )
+    refuse(f"^Overwriting {in_place}", Overwriting())
+    refuse("^Deaf must depend on its state, got the same for two states; call ms.adapt", Deaf(), "cell")
+    refuse(
+        r"^cannot tell whether gate of Gated.forward is a state; call ms.adapt\(module, kind=\"cell\"\) or "
+        r"ms.adapt\(module, kind=\"sequence\"\)$",
+        Gated(),
+    )
+    assert ms.adapt(Gated(), "sequence").kind == "sequence"
+    assert ms.adapt(Gated(), "cell").init_state(2).eq(1).all()
+
+
+class Overwriting(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(D, N)
+
+    def forward(self, x, h=None):
+        h = torch.zeros(len(x), N) if h is None else h
+        return h.mul_(0.5).add_(self.linear(x))
+
+
+class Deaf(Overwriting):
+    def forward(self, x, h=None):
+        return self.linear(x)
+
+
+class Gated(Overwriting):
+    def forward(self, x, gate=None):
+        return self.linear(x) * (1 if gate is None else gate)
 
 
 def test_growing_caches_work_as_sequences():

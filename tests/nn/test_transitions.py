@@ -1072,9 +1072,9 @@ def test_orthogonality_after_10000_steps_of_adam(case, dtype):
 @pytest.mark.parametrize("field", ["real", "complex"])
 def test_reorthogonalisation_stops_the_drift_of_full_urnn(field):
     """Ziv Fig. 1.2, Kerg D.3: the multiplicative rule adds up rounding errors; with projection they do not."""
-    projected = drift(("full-urnn", {"field": field}), torch.float32, 500, n=64)
-    plain = drift(("full-urnn", {"field": field, "reorthogonalise": False}), torch.float32, 500, n=64)
-    print(f"full-urnn, {field}, n=64, 500 steps, float32: {projected:.1e} with projection, {plain:.1e} without")
+    projected = drift(("full-urnn", {"field": field}), torch.float32, 300, n=64)
+    plain = drift(("full-urnn", {"field": field, "reorthogonalise": False}), torch.float32, 300, n=64)
+    print(f"full-urnn, {field}, n=64, 300 steps, float32: {projected:.1e} with projection, {plain:.1e} without")
     assert projected <= 1e-5
     assert plain > 2 * projected
 

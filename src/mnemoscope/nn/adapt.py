@@ -12,12 +12,12 @@ from torch import nn
 from torch.nn.parameter import is_lazy
 
 from mnemoscope.core.errors import Description, UserError, choice, expected, positive_int
-from mnemoscope.nn.adapt_call import Key
+from mnemoscope.nn.adapt_call import Key, arguments_of
 from mnemoscope.nn.adapt_plan import Plan, Understood
 from mnemoscope.nn.adapt_probe import Lab, Told, spell, undisturbed
 from mnemoscope.nn.adapt_search import Raised
 from mnemoscope.nn.adapt_sequence import plan_sequence
-from mnemoscope.nn.adapt_stateful import has_state_name, plan_stateful, takes_state
+from mnemoscope.nn.adapt_stateful import plan_stateful, state_is_clear, takes_state
 from mnemoscope.nn.adapted import AdaptedCell, AdaptedRecurrent, AdaptedSequence
 from mnemoscope.nn.recurrent import Recurrent
 from mnemoscope.nn.registry import card
@@ -133,16 +133,36 @@ def _guessed(lab: Lab) -> tuple[str, Plan]:
     refused: list[UserError] = []
     for kind in ("recurrent", "cell"):
         try:
-            return kind, plan_stateful(lab, kind)
+            plan = plan_stateful(lab, kind)
         except UserError as error:
             refused.append(error)
+        else:
+            _check_unmistakable(lab, kind, plan)
+            return kind, plan
     with suppress(UserError):
         plan = plan_sequence(lab)
         # What has a state and remembers nothing without it is no block, but a cell that was not understood.
-        if not has_state_name(lab) or (plan.causality is not None and plan.causality.remembers):
+        if not state_is_clear(lab) or _remembers(plan):
             words = f"its state is left alone, since {_reason(refused[0])}"
             return "sequence", replace(plan, guesses=(*plan.guesses, words))
     raise _clearest(lab, *refused)
+
+
+def _check_unmistakable(lab: Lab, kind: str, plan: Plan) -> None:
+    """Refuse a cell that may as well be a block, whose second argument is something else than a state."""
+    if kind == "recurrent" or state_is_clear(lab):
+        return
+    try:
+        plan_sequence(lab)
+    except UserError:
+        return
+    argument = " and ".join(plan.call.state_names) or "the second argument"
+    calls = f"{spell(kind='cell')} or {spell(kind='sequence')}"
+    raise UserError(f"cannot tell whether {argument} of {lab.name}.forward is a state; call {calls}")
+
+
+def _remembers(plan: Plan) -> bool:
+    return plan.causality is not None and plan.causality.remembers
 
 
 def _clearest(lab: Lab, recurrent: UserError, cell: UserError) -> UserError:
@@ -206,11 +226,12 @@ def _names(module: nn.Module, value: Any) -> tuple[str, ...] | None:
         return None
     if not isinstance(names, tuple | list) or not names or not all(isinstance(name, str) for name in names):
         raise expected("state_name", "the name of an argument, or several", value)
-    known = inspect.signature(module.forward).parameters
-    open_ended = any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values())
+    known = arguments_of(module)
+    open_ended = any(parameter.kind is parameter.VAR_KEYWORD for parameter in known)
+    named = [parameter.name for parameter in known]
     for name in () if open_ended else names:
-        if name not in known:
-            raise expected("state_name", f"an argument of {type(module).__name__}.forward: {', '.join(known)}", name)
+        if name not in named:
+            raise expected("state_name", f"an argument of {type(module).__name__}.forward: {', '.join(named)}", name)
     return tuple(names)
 
 

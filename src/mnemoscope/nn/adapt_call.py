@@ -15,7 +15,19 @@ from torch import Tensor, nn
 
 from mnemoscope.nn.kernels import WrittenOut, transforming
 
-__all__ = ["ABSENT", "ORDERS", "Call", "Key", "Signature", "is_output_name", "is_state_name", "parts", "pick", "shown"]
+__all__ = [
+    "ABSENT",
+    "ORDERS",
+    "Call",
+    "Key",
+    "Signature",
+    "arguments_of",
+    "is_output_name",
+    "is_state_name",
+    "parts",
+    "pick",
+    "shown",
+]
 
 Key = None | int | str | tuple[int, ...]
 """Where a part stands in a return: None is the whole, a tuple collects several parts."""
@@ -149,6 +161,14 @@ def is_state_name(name: Any) -> bool:
     return isinstance(name, str) and bool(_STATE.search(name)) and not _NO_STATE.search(name)
 
 
+def arguments_of(module: nn.Module) -> list[inspect.Parameter]:
+    """Return the arguments of a module's forward, or those of a function that takes any where they are hidden."""
+    try:
+        return list(inspect.signature(module.forward).parameters.values())
+    except (AttributeError, TypeError, ValueError):
+        return list(inspect.signature(lambda *_, **__: None).parameters.values())
+
+
 @dataclass(frozen=True)
 class Signature:
     """What the arguments of a module's forward say.
@@ -173,10 +193,7 @@ class Signature:
     @classmethod
     def of(cls, module: nn.Module, state_name: tuple[str, ...] | None, keywords: Mapping[str, Any]) -> Signature:
         """Read the signature; `state_name` and `keywords` are what the user told."""
-        try:
-            found = inspect.signature(module.forward).parameters.values()
-        except (TypeError, ValueError):
-            return cls(None, ((),), False, ())
+        found = arguments_of(module)
         plain = [p for p in found if p.kind in (p.POSITIONAL_OR_KEYWORD, p.POSITIONAL_ONLY, p.KEYWORD_ONLY)]
         plain = [p for p in plain if p.name not in keywords]
         if any(p.kind is p.VAR_POSITIONAL for p in found) and len(plain) < 2:

@@ -11,11 +11,20 @@ from torch.utils._pytree import tree_leaves, tree_map
 
 from mnemoscope.core.errors import Description, UserError, expected
 from mnemoscope.nn.adapt_call import ABSENT, Call, Key, is_output_name, is_state_name, parts, shown
-from mnemoscope.nn.adapt_probe import Invoke, Lab
+from mnemoscope.nn.adapt_probe import Invoke, Lab, spell
 from mnemoscope.nn.adapt_state import Layout, Start
 from mnemoscope.nn.causality import Causality, causality, mixes
 
-__all__ = ["Plan", "Understood", "check_causality", "check_examples", "check_numbers", "close", "output_key"]
+__all__ = [
+    "Plan",
+    "Understood",
+    "check_causality",
+    "check_examples",
+    "check_numbers",
+    "check_state",
+    "close",
+    "output_key",
+]
 
 _LONG = 24
 
@@ -67,7 +76,7 @@ def output_key(lab: Lab, returned: Any, order: str | None, taken: Key = None) ->
     if isinstance(returned, Tensor) and _fits(returned, wanted):
         return None
     beside = taken if isinstance(taken, tuple) else (taken,)
-    fits = [key for key, value in parts(returned).items() if key not in beside and _fits(value, wanted)]
+    fits: list[Key] = [key for key, value in parts(returned).items() if key not in beside and _fits(value, wanted)]
     told = lab.told.output
     if told in fits or (told is None and fits):
         return min(fits, key=lambda key: (key != told, not is_output_name(key), is_state_name(key)))
@@ -82,29 +91,40 @@ def _fits(value: Any, wanted: list[Any]) -> bool:
     if not isinstance(value, Tensor) or not (value.is_floating_point() or value.is_complex()):
         return False
     least = max(axis for axis, size in enumerate(wanted) if size != "features") + 1
-    named = zip(value.shape, wanted, strict=False)
-    return value.dim() >= least and all(size in (want, size if want == "features" else want) for size, want in named)
+    sizes = zip(value.shape, wanted, strict=False)
+    return value.dim() >= least and all(want in ("features", size) for size, want in sizes)
 
 
 def check_numbers(lab: Lab, call: Call, x: Tensor, state: Any = ABSENT) -> None:
-    """Refuse a module that is no function: of finite numbers, the same when asked again, its arguments left alone."""
+    """Refuse a module whose output is not finite, or not the same when it is asked again."""
     y = call.output_of(lab.call(call, x, state))
     if not bool(y.isfinite().all()):
         raise Understood(
             f"{lab.name} must return finite numbers for a standard normal input, got NaN or infinity; "
             "are its parameters initialised?"
         )
-    inputs, states = x.clone(), state if state is ABSENT else tree_map(torch.clone, state)
-    call.returned(lab.module, inputs, states)
-    if not close(inputs, x) or not (state is ABSENT or close(states, state)):
-        raise Understood(
-            f"{lab.name} must leave its input and its state as they are, got one that it changed in place; "
-            "let it compute new ones"
-        )
     if not close(call.output_of(lab.call(call, x, state)), y):
         raise Understood(
             f"{lab.name} must give one output for one input in eval mode, got two that differ; "
             "take out its random numbers or what it keeps between calls"
+        )
+
+
+def check_state(lab: Lab, call: Call, x: Tensor, start: Start) -> None:
+    """Refuse a module that changes its state in place, or for which the state makes no difference."""
+    state = lab.begin(start)
+    kept = x.clone(), tree_map(torch.clone, state)
+    call.returned(lab.module, *kept)
+    if not close(kept, (x, state)):
+        raise Understood(
+            f"{lab.name} must leave its input and its state as they are, got one that it changed in place; "
+            "let it compute new ones"
+        )
+    other = tree_map(lambda leaf: leaf + 1 if leaf.is_floating_point() or leaf.is_complex() else leaf, state)
+    modules = (lab.module, lab.moved(0.1, lab.dtype))
+    if all(close(call(module, x, state), call(module, x, other)) for module in modules):
+        raise UserError(
+            f"{lab.name} must depend on its state, got the same for two states; call {spell(kind='sequence')}"
         )
 
 
@@ -127,11 +147,12 @@ def check_causality(lab: Lab, invoke: Invoke, input_size: int) -> Causality:
 
 
 def close(a: Any, b: Any) -> bool:
-    """Whether two pytrees of tensors have the same numbers but for rounding."""
-    pairs = list(zip(tree_leaves(a), tree_leaves(b), strict=True))
-    return all(x.shape == y.shape and torch.allclose(x, y, rtol=_slack(x), atol=_slack(x)) for x, y in pairs)
+    """Whether two pytrees of tensors have the same numbers but for rounding, measured by the largest of them."""
+    return all(_close(x, y) for x, y in zip(tree_leaves(a), tree_leaves(b), strict=True))
 
 
-def _slack(x: Tensor) -> float:
-    inexact = x.is_floating_point() or x.is_complex()
-    return float(torch.finfo(x.dtype).eps ** 0.6) if inexact else 0.0
+def _close(x: Tensor, y: Tensor) -> bool:
+    if x.shape != y.shape or not (x.is_floating_point() or x.is_complex()):
+        return torch.equal(x, y)
+    slack = torch.finfo(x.dtype).eps ** 0.6 * float(x.abs().amax())
+    return torch.allclose(x, y, rtol=0.0, atol=slack)

@@ -30,11 +30,14 @@ Invoke = Callable[[nn.Module, Tensor], Tensor]
 
 
 class CallFailed(Exception):
-    """The module raised `reason`, one line, when it was called on an input of `shape`."""
+    """The module raised `reason`, one line, when it was called on an input of `shape`.
+
+    It says little of the module where the state was a guess as well.
+    """
 
     def __init__(self, error: Exception, shape: tuple[int, ...] = ()) -> None:
         super().__init__(one_line(error))
-        self.reason, self.shape = one_line(error), shape
+        self.reason, self.shape, self.state_guessed = one_line(error), shape, False
 
 
 @dataclass(frozen=True)
@@ -124,14 +127,15 @@ class Lab:
 
     def _run(self, invoke: Invoke, x: Tensor, scale: float) -> Run:
         for dtype in (torch.float64, self.dtype):
-            run = partial(_cast, invoke, self._moved(scale, dtype), dtype)
+            run = partial(_cast, invoke, self.moved(scale, dtype), dtype)
             # A module may insist on its own precision, or overflow when it is moved.
             with suppress(Exception):
                 if bool(run(x).isfinite().all()):
                     return run
         return partial(invoke, self.module)
 
-    def _moved(self, scale: float, dtype: torch.dtype) -> nn.Module:
+    def moved(self, scale: float, dtype: torch.dtype) -> nn.Module:
+        """Return a copy in another precision, with normal noise of this size in every trainable parameter."""
         module = _copy(self.module)
         # Unlike Module.to, this keeps complex parameters complex.
         module._apply(lambda tensor: tensor.to(counterpart(tensor.dtype, dtype)))  # type: ignore[no-untyped-call]

@@ -59,6 +59,9 @@ def search(lab: Lab, kind: str, hints: dict[str, Any], attempts: Iterable[Attemp
             failed.append(error)
         except UserError as error:
             wrong.append(error)
+        except Exception as error:
+            # A module that took the first input may still raise on another one.
+            failed.append(CallFailed(error, (lab.batch, width.size)))
         else:
             (unusual if plan.unusual else found).setdefault(width.size, plan)
             if width.sure and not plan.unusual:
@@ -99,8 +102,9 @@ def _explained(lab: Lab, kind: str, hints: dict[str, Any], failed: list[CallFail
 
 def _telling(failed: list[CallFailed]) -> list[CallFailed]:
     """Return the failures of guessed widths that are about something else than the width."""
-    same = len({error.reason for error in failed}) == 1
-    return failed[:1] if same else [error for error in failed if not _ABOUT_SIZES.search(error.reason)]
+    if len({error.reason for error in failed}) == 1:
+        return failed[:1]
+    return [error for error in failed if not (error.state_guessed or _ABOUT_SIZES.search(error.reason))]
 
 
 def _reads_tokens(lab: Lab) -> bool:

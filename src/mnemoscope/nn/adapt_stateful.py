@@ -14,7 +14,16 @@ from torch.utils._pytree import tree_leaves
 
 from mnemoscope.core.errors import UserError
 from mnemoscope.nn.adapt_call import ABSENT, Call, Key, Signature, is_output_name, is_state_name, parts, pick, shown
-from mnemoscope.nn.adapt_plan import Plan, Understood, check_causality, check_examples, check_numbers, close, output_key
+from mnemoscope.nn.adapt_plan import (
+    Plan,
+    Understood,
+    check_causality,
+    check_examples,
+    check_numbers,
+    check_state,
+    close,
+    output_key,
+)
 from mnemoscope.nn.adapt_probe import CallFailed, Invoke, Lab, spell
 from mnemoscope.nn.adapt_search import Attempt, search, signature_of
 from mnemoscope.nn.adapt_sequence import ORDER_WORDS
@@ -22,7 +31,7 @@ from mnemoscope.nn.adapt_sizes import Width, hidden_sizes, input_widths, layer_c
 from mnemoscope.nn.adapt_state import Filled, Layout, Leaf, Made, Start, describe, is_tensors
 from mnemoscope.nn.causality import Causality
 
-__all__ = ["has_state_name", "plan_stateful", "takes_state"]
+__all__ = ["plan_stateful", "state_is_clear", "takes_state"]
 
 _MAKERS = ["init_state", "init_hidden", "initial_state", "get_initial_state", "zero_state", "initHidden"]
 
@@ -44,14 +53,18 @@ def plan_stateful(lab: Lab, kind: str) -> Plan:
 
 def takes_state(lab: Lab) -> bool:
     """Whether an argument of the module's forward could be a state, or the user says that there is one."""
-    told = lab.told.init_state is not None or lab.told.state is not None
-    return told or bool(Signature.of(lab.module, lab.told.state_name, lab.told.keywords).states)
+    return _state_told(lab) or bool(Signature.of(lab.module, lab.told.state_name, lab.told.keywords).states)
 
 
-def has_state_name(lab: Lab) -> bool:
-    """Whether an argument of the module's forward is called as states are."""
-    states = Signature.of(lab.module, lab.told.state_name, lab.told.keywords).states
-    return any(is_state_name(name) for names in states for name in names)
+def state_is_clear(lab: Lab) -> bool:
+    """Whether that is beyond doubt: the argument is called as states are, or is needed, or the user says so."""
+    signature = Signature.of(lab.module, lab.told.state_name, lab.told.keywords)
+    called = any(is_state_name(name) for names in signature.states for name in names)
+    return _state_told(lab) or called or signature.required
+
+
+def _state_told(lab: Lab) -> bool:
+    return any(told is not None for told in (lab.told.init_state, lab.told.state, lab.told.state_name))
 
 
 def _attempts(lab: Lab, kind: str, signature: Signature) -> Iterator[Attempt]:
@@ -93,12 +106,17 @@ def _attempt(lab: Lab, kind: str, width: Width, call: Call, start: Any, answered
     given = lab.begin(start)
     if is_tensors(given):
         describe(given, lab.batch)
-    returned = lab.call(call, x, given)
+    try:
+        returned = lab.call(call, x, given)
+    except CallFailed as error:
+        error.state_guessed = isinstance(start, Filled)
+        raise
     if not is_tensors(given):
         answered.add(call.order)
     call, continues = (_read_cell if kind == "cell" else _read_recurrent)(lab, call, x, given, returned)
     check_numbers(lab, call, x, given)
     begun = start if isinstance(start, Filled | Made) else _own_start(lab, kind, call, x, start, returned)
+    check_state(lab, call, x, begun)
     layout = Layout(describe(lab.begin(begun), lab.batch))
     invoke = _invoke(call, begun)
     check_examples(lab, invoke, x if call.order else x.unsqueeze(0))

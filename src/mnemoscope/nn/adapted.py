@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from copy import deepcopy
 from typing import Any, Self
 
@@ -52,27 +53,28 @@ class _Adapted(nn.Module):
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
         """Draw all parameters anew: every part that has a `reset_parameters` calls it, inner ones first."""
         self._check_resettable()
-        cuda = sorted({p.device.index or 0 for p in self.parameters() if p.device.type == "cuda"})
-        with torch.random.fork_rng(cuda, enabled=generator is not None):
+        with self._random(fork=generator is not None):
             if generator is not None:
                 torch.manual_seed(int(torch.randint(2**62, (), generator=generator, device=generator.device)))
-            for part in reversed(list(self.module.modules())):
-                reset = _reset_of(part)
-                if reset is not None:
-                    reset()
+            _reset(self.module)
 
     def _check_resettable(self) -> None:
-        parts = dict(self.module.named_modules())
-        for name, parameter in self.module.named_parameters():
-            owners = [".".join(name.split(".")[:depth]) for depth in range(name.count(".") + 1)]
-            # Above the part that holds a parameter, only a class of the user's own can know how to draw it.
-            covered = _reset_of(parts[owners[-1]]) or any(_reset_of(parts[o]) for o in owners if _is_own(parts[o]))
-            if parameter.requires_grad and not covered:
-                owner = type(parts[owners[-1]]).__name__
+        """Refuse to keep old values in silence: draw a copy that has no values, and see what still has none."""
+        twin = deepcopy(self).module
+        with torch.no_grad(), self._random(fork=True):
+            for parameter in twin.parameters():
+                parameter.fill_(torch.nan)
+            _reset(twin)
+        for name, parameter in twin.named_parameters():
+            if bool(parameter.isnan().any()):
                 raise UserError(
-                    f"{type(self.module).__name__} must have reset_parameters() to be drawn anew, got {owner}'s "
-                    f"parameter {name!r} that no such method covers; write one, or give a function that builds it"
+                    f"{type(self.module).__name__}.reset_parameters() must draw every parameter anew, "
+                    f"got {name!r} left as it was; write such a method, or give a function that builds the module"
                 )
+
+    def _random(self, fork: bool) -> AbstractContextManager[None]:
+        cuda = sorted({p.device.index or 0 for p in self.parameters() if p.device.type == "cuda"})
+        return torch.random.fork_rng(cuda, enabled=fork)
 
     def extra_repr(self) -> str:
         """Sizes, then what was guessed."""
@@ -217,10 +219,9 @@ class AdaptedSequence(_Adapted, SequenceNetwork):
         return self._call.output_of(self._call.returned(self.module, x))
 
 
-def _reset_of(part: nn.Module) -> Any:
-    """Return the method that draws the parameters of `part` anew; torch's attention has it with an underscore."""
-    return getattr(part, "reset_parameters", None) or getattr(part, "_reset_parameters", None)
-
-
-def _is_own(part: nn.Module) -> bool:
-    return not type(part).__module__.startswith("torch.")
+def _reset(module: nn.Module) -> None:
+    for part in reversed(list(module.modules())):
+        # torch's attention has the method with an underscore.
+        reset = getattr(part, "reset_parameters", None) or getattr(part, "_reset_parameters", None)
+        if reset is not None:
+            reset()
