@@ -24,7 +24,7 @@ from torch.utils._pytree import tree_leaves, tree_map
 
 import mnemoscope as ms
 from mnemoscope.core.errors import UserError
-from mnemoscope.nn.adapted import AdaptedCell, AdaptedRecurrent, AdaptedSequence
+from mnemoscope.nn.adapt.adapted import AdaptedCell, AdaptedRecurrent, AdaptedSequence
 from mnemoscope.testing import check_network
 
 T, B = 6, 4

@@ -9,7 +9,7 @@ from torch import nn
 
 import mnemoscope as ms
 from mnemoscope.core.errors import UserError
-from mnemoscope.nn.adapted import AdaptedSequence
+from mnemoscope.nn.adapt.adapted import AdaptedSequence
 
 T, B, D, N = 6, 4, 3, 5
 

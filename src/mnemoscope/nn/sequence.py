@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from mnemoscope.core.errors import Description, expected
-from mnemoscope.nn.causality import not_causal
+from mnemoscope.nn.adapt.causality import not_causal
 
 __all__ = ["SequenceNetwork", "by_length"]
 

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from mnemoscope.nn.kernels import WrittenOut, transforming
+from mnemoscope.nn.adapt.written_out import WrittenOut, transforming
 
 __all__ = [
     "ABSENT",

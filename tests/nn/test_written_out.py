@@ -6,7 +6,7 @@ from torch import nn
 from torch.func import vmap
 from torch.nn.utils.rnn import pack_sequence
 
-from mnemoscope.nn.kernels import WrittenOut
+from mnemoscope.nn.adapt.written_out import WrittenOut
 
 T, B, D, N = 5, 3, 4, 6
 CELLS = [(nn.RNNCell, {}), (nn.RNNCell, {"nonlinearity": "relu"}), (nn.GRUCell, {}), (nn.LSTMCell, {})]

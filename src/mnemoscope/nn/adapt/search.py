@@ -10,10 +10,10 @@ import torch
 from torch import nn
 
 from mnemoscope.core.errors import UserError
-from mnemoscope.nn.adapt_call import Signature
-from mnemoscope.nn.adapt_plan import Plan, Understood
-from mnemoscope.nn.adapt_probe import CallFailed, Lab, spell
-from mnemoscope.nn.adapt_sizes import Width, input_widths
+from mnemoscope.nn.adapt.call import Signature
+from mnemoscope.nn.adapt.plan import Plan, Understood
+from mnemoscope.nn.adapt.probe import CallFailed, Lab, spell
+from mnemoscope.nn.adapt.sizes import Width, input_widths
 
 __all__ = ["Attempt", "Raised", "search", "signature_of"]
 

@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
 from mnemoscope.core.errors import UserError
-from mnemoscope.nn.adapt_call import ABSENT, Call, Key, Signature, is_output_name, is_state_name, parts, pick, shown
-from mnemoscope.nn.adapt_plan import (
+from mnemoscope.nn.adapt.call import ABSENT, Call, Key, Signature, is_output_name, is_state_name, parts, pick, shown
+from mnemoscope.nn.adapt.plan import (
     Plan,
     Understood,
     check_causality,
@@ -24,12 +24,12 @@ from mnemoscope.nn.adapt_plan import (
     close,
     output_key,
 )
-from mnemoscope.nn.adapt_probe import CallFailed, Invoke, Lab, spell
-from mnemoscope.nn.adapt_search import Attempt, search, signature_of
-from mnemoscope.nn.adapt_sequence import ORDER_WORDS
-from mnemoscope.nn.adapt_sizes import Width, hidden_sizes, input_widths, layer_counts
-from mnemoscope.nn.adapt_state import Filled, Layout, Leaf, Made, Start, describe, is_tensors
-from mnemoscope.nn.causality import Causality
+from mnemoscope.nn.adapt.probe import CallFailed, Invoke, Lab, spell
+from mnemoscope.nn.adapt.search import Attempt, search, signature_of
+from mnemoscope.nn.adapt.sequence import ORDER_WORDS
+from mnemoscope.nn.adapt.sizes import Width, hidden_sizes, input_widths, layer_counts
+from mnemoscope.nn.adapt.state import Filled, Layout, Leaf, Made, Start, describe, is_tensors
+from mnemoscope.nn.adapt.causality import Causality
 
 __all__ = ["plan_stateful", "state_is_clear", "takes_state"]
 
