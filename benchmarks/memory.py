@@ -1,7 +1,7 @@
 """Memory of a training pass at (T, B, n) = (1000, 128, 256), against the naive loop under autograd.
 
-Two readings: the bytes that the graph saves for the backward pass, as `saved_tensors_hooks` hands them out, and the peak of
-the process above what it held before the pass (each variant in a process of its own). Run
+Two readings: the bytes that the graph saves for the backward pass, as `saved_tensors_hooks` hands them out, and the
+peak of the process above what it held before the pass (each variant in a process of its own). Run
 ``python benchmarks/memory.py`` for the table in docs/benchmarks.
 """
 

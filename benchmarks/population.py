@@ -65,8 +65,8 @@ def main() -> None:
     parser.add_argument("--write", type=Path, help="folder for the table and the numbers")
     arguments = parser.parse_args()
     lines = [
-        f"Trainings per second of {MEMBERS} networks at once (rnn tanh, n = {HIDDEN}), as a multiple of one after the "
-        f"other; median of {arguments.rounds} interleaved rounds; {machine()}; {datetime.date.today()}.",
+        f"Trainings per second of {MEMBERS} networks at once (rnn tanh, n = {HIDDEN}) over those one after the other,",
+        f"median of {arguments.rounds} interleaved rounds; {machine()}; {datetime.date.today()}.",
         "",
         "| shape | threads | 16 torch.nn.RNN, ms | against 16 torch.nn.RNN | against 16 of ours |",
         "|---|---|---|---|---|",

@@ -1,7 +1,7 @@
 """Time of a training step, as a ratio to torch.nn.RNN of the same size.
 
-One step is forward, backward and RMSprop, with a Linear head and cross entropy on every step of the sequence; 10 inputs,
-10 classes, float32. Run ``python benchmarks/step_time.py`` for the table in docs/benchmarks.
+One step is forward, backward and RMSprop, with a Linear head and cross entropy on every step of the sequence; 10
+inputs, 10 classes, float32. Run ``python benchmarks/step_time.py`` for the table in docs/benchmarks.
 """
 
 from __future__ import annotations
@@ -100,8 +100,11 @@ def main() -> None:
     parser.add_argument("--write", type=Path, help="folder for the table and the numbers")
     arguments = parser.parse_args()
     shapes = [tuple(shape) for shape in arguments.shape] if arguments.shape else SHAPES
-    lines = [f"Ratios to torch.nn.RNN(tanh), median of {arguments.rounds} interleaved rounds; {machine()}; "
-             f"{datetime.date.today()}. In parentheses the bar, where there is one.", ""]
+    lines = [
+        f"Ratios to torch.nn.RNN(tanh), median of {arguments.rounds} interleaved rounds; in parentheses the bar, if any;",
+        f"{machine()}; {datetime.date.today()}.",
+        "",
+    ]
     data: dict[str, Any] = {"machine": machine(), "date": str(datetime.date.today()), "rounds": arguments.rounds}
     for threads in arguments.threads:
         torch.set_num_threads(threads)
@@ -123,9 +126,15 @@ def main() -> None:
 def table(columns: dict[tuple[int, ...], dict[str, float]], threads: int) -> list[str]:
     """Return the lines of one table."""
     heads = [f"({', '.join(map(str, shape))})" for shape in columns]
-    lines = [f"### {threads} thread{'s' if threads > 1 else ''}", "", "| network | " + " | ".join(heads) + " |",
-             "|---|" + "---|" * len(heads)]
-    lines.append("| torch.nn.RNN, ms | " + " | ".join(f"{column['yardstick ms']:.1f}" for column in columns.values()) + " |")
+    lines = [
+        f"### {threads} thread{'s' if threads > 1 else ''}",
+        "",
+        "| network | " + " | ".join(heads) + " |",
+        "|---|" + "---|" * len(heads),
+    ]
+    lines.append(
+        "| torch.nn.RNN, ms | " + " | ".join(f"{column['yardstick ms']:.1f}" for column in columns.values()) + " |"
+    )
     for name in [*BARS, *OTHERS]:
         if not any(name in column for column in columns.values()):
             continue

@@ -10,7 +10,7 @@ import mnemoscope as ms
 def final_loss(name: str, *, lr: float, lr_orthogonal: float, iterations: int, seed: int, **options) -> float:
     """Train on the copy task with delay 100, and return the mean loss of the last 50 batches over the naive loss.
 
-    The published setting but for the number of updates: n = 128, batch 10, RMSprop with alpha 0.99 (Kerg et al., A.1.2).
+    The published setting but for the number of updates: n = 128, batch 10, RMSprop, alpha 0.99 (Kerg et al., A.1.2).
     """
     torch.manual_seed(seed)
     task = ms.tasks.create("copy", delay=100)

@@ -35,7 +35,10 @@ def test_value_and_gradient_are_those_of_the_naive_twin(name, size, norm, dtype,
     fast, naive = PAIRS[name]
     a = skew(size, norm, dtype, seed).requires_grad_()
     g = torch.randn(size, size, dtype=dtype, generator=torch.Generator().manual_seed(seed + 1))
-    for x, y in ((fast(a), naive(a)), (*torch.autograd.grad(fast(a), a, g), *torch.autograd.grad(naive(a), a, g)),):
+    for x, y in (
+        (fast(a), naive(a)),
+        (*torch.autograd.grad(fast(a), a, g), *torch.autograd.grad(naive(a), a, g)),
+    ):
         torch.testing.assert_close(x, y, rtol=1e-10, atol=1e-11)
 
 

@@ -13,7 +13,7 @@ NONLINEARITIES = ("tanh", "relu", "modrelu", "identity")
 
 
 def modrelu(z: Tensor, bias: Tensor | None) -> Tensor:
-    """Return ``sign(z) relu(|z| + b)``, with ``sign(z) = z / |z|`` for complex z; the identity when b is None or zero."""
+    """Return ``sign(z) relu(|z| + b)``, with ``sign(z) = z / |z|`` for complex z; z itself when b is None."""
     return z if bias is None else torch.sgn(z) * torch.relu(z.abs() + bias)
 
 

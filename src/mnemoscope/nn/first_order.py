@@ -15,7 +15,7 @@ from mnemoscope.nn.activation import NONLINEARITIES, activate
 from mnemoscope.nn.recurrence import Plan, alive_at_steps, can_fuse, last_alive, recurrence
 from mnemoscope.nn.stack import Stack, StackOptions, Weights, uniform, zeros
 from mnemoscope.nn.transition.base import Transition
-from mnemoscope.nn.transition.maps import cayley
+from mnemoscope.nn.transition.maps import cayley, exponential
 from mnemoscope.nn.transition.skew import SKEW_INITS, block_skew, random_orthogonal
 
 __all__ = ["FirstOrder", "FirstOrderOptions", "free_matrix"]
@@ -42,7 +42,8 @@ class FirstOrder(Stack):
         Where phi is: ``"recurrent"``, in the recurrence; ``"depth"``, on the way up only: the state is
         h_t = V h_{t-1} + U x_t + b and the output phi(h_t).
     init
-        How V starts.
+        How V starts: ``henaff`` or ``cayley`` (2 x 2 rotations), ``random`` (a uniform rotation), ``identity``,
+        ``glorot`` or ``uniform``; of these, the ones that the network's map can take.
     checkpoint_every
         Steps between two states that are kept for the backward pass, which computes the others again: memory for
         time, least near sqrt(T). By default all states are kept.
@@ -110,7 +111,8 @@ class FirstOrder(Stack):
 
     def multiply(self, w: Weights, h: Inexact[Tensor, "batch n"]) -> Inexact[Tensor, "batch n"]:
         """Return V h."""
-        return h @ w["weight_hh"].mT
+        product: Tensor = h @ w["weight_hh"].mT
+        return product
 
     def unroll(
         self, w: Weights, x: Float[Tensor, "time batch input"], state: Tensor, lengths: Tensor | None
@@ -207,7 +209,7 @@ def free_matrix(size: int, init: str, generator: torch.Generator | None = None) 
     ``identity``; ``glorot``: N(0, 1/n); ``uniform``: U(-1/sqrt(n), 1/sqrt(n)).
     """
     if init == "henaff":
-        return torch.linalg.matrix_exp(block_skew(size, "henaff", generator))
+        return exponential(block_skew(size, "henaff", generator))
     if init == "cayley":
         return cayley(block_skew(size, "cayley", generator))
     if init == "random":

@@ -20,9 +20,7 @@ __all__ = ["HDetachLSTM"]
 @network(
     "h-detach-lstm",
     family="gated",
-    equations=(
-        "an LSTM; in training, with probability p at each step, h_{t-1} enters the gates without its gradient",
-    ),
+    equations=("an LSTM; in training, with probability p at each step, h_{t-1} enters the gates without its gradient",),
     state="2n",
     references=("kanuparthi2019", "hochreiter1997"),
     notes=("Its values are those of an LSTM; in training its gradient is not that of its loss, by design.",),
@@ -64,7 +62,7 @@ class HDetachLSTM(Stack):
     def drive(self, w: Weights, x: Float[Tensor, "*time batch input"]) -> tuple[Tensor, Tensor]:
         """Return W x + b, and for each step whether the gradient passes through h."""
         a: Tensor = super().drive(w, x)
-        steps = a.shape[:-2] + (1, 1)
+        steps = (*a.shape[:-2], 1, 1)
         passes = torch.rand(steps, device=a.device) >= self.probability if self.training else a.new_ones(steps).bool()
         return a, passes
 

@@ -100,24 +100,29 @@ class _ComplexModReLU(Phi):
         def bend(h: Tensor) -> None:
             radius = _radius(h)
             scale = (radius + c).relu_().div_(radius.clamp_min_(tiny))
-            h.unflatten(-1, (2, -1)).mul_(scale.unsqueeze(-2))
+            _pairs(h).mul_(scale.unsqueeze(-2))
 
         return bend
 
     def slopes(self, y: Tensor, c: Any) -> tuple[Tensor, ...]:
         radius = _radius(y)
         scale = (radius / (radius - c)).masked_fill_(radius == 0, 0.0).unsqueeze(-2)
-        unit = y.unflatten(-1, (2, -1)) / radius.clamp_min_(torch.finfo(y.dtype).tiny).unsqueeze(-2)
+        unit = _pairs(y) / radius.clamp_min_(torch.finfo(y.dtype).tiny).unsqueeze(-2)
         return scale, unit, unit * (1 - scale)
 
     def pull(self, g: Tensor, *slopes: Tensor) -> None:
         scale, unit, rest = slopes
-        pair = g.unflatten(-1, (2, -1))
+        pair = _pairs(g)
         along = (pair * unit).sum(-2, keepdim=True)
         pair.mul_(scale).addcmul_(along, rest)
 
     def bias_gradient(self, g: Tensor, *slopes: Tensor) -> Tensor:
-        return (g.unflatten(-1, (2, -1)) * slopes[1]).sum((0, -2)).sum(-2, keepdim=True)
+        return (_pairs(g) * slopes[1]).sum((0, -2)).sum(-2, keepdim=True)
+
+
+def _pairs(h: Tensor) -> Tensor:
+    """Return a view of [Re, Im] as (.., 2, n/2)."""
+    return h.view(*h.shape[:-1], 2, h.shape[-1] // 2)
 
 
 def _radius(h: Tensor) -> Tensor:

@@ -5,8 +5,8 @@ place (`mnemoscope.nn.kernel`). Nothing else is kept for the backward pass, sinc
 gradients of V and U are one product over all steps at the end. The naive twin is `naive_recurrence`.
 
 Inside, every tensor has an axis K for a population of networks of one shape: x (T, K, B, d), U (K, n, d), b and c
-(K, 1, n), V (K, n, n), h_0 (K, B, n). A single network is K = 1; `torch.vmap` over weights becomes a part of K, and over
-inputs alone a part of B.
+(K, 1, n), V (K, n, n), h_0 (K, B, n). A single network is K = 1; `torch.vmap` over weights becomes a part of K, and
+over inputs alone a part of B.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _BATCH = (2, None, None, None, 1, None)
 _WEIGHTS = (1, 2, 3, 5)
 
 
-@torch.compiler.disable
+@torch.compiler.disable  # type: ignore[untyped-decorator]
 def can_fuse(w: dict[str, Any]) -> bool:
     """Say whether the fused recurrence can serve these weights here.
 
@@ -54,14 +54,15 @@ def last_alive(states: Tensor, lengths: Tensor) -> Tensor:
     return states[ends, torch.arange(states.shape[1], device=states.device)]
 
 
-@torch.compiler.disable  # torch.compile would unroll it step by step: seconds of compilation for no gain
+# torch.compile would unroll it step by step: seconds of compilation for no gain.
+@torch.compiler.disable  # type: ignore[untyped-decorator]
 def recurrence(
     x: Tensor, u: Tensor | None, b: Tensor | None, v: Tensor, h0: Tensor, c: Tensor | None, plan: Plan
 ) -> Tensor:
     """Return h_1 .. h_T, (T, B, n), of one network; steps after the end of a sequence are zero.
 
-    x is (T, B, d), U (n, d) or None when x is what the input contributes, V (n, n), h_0 (B, n), b and c (n) or None: the
-    bias that is added, and that of modReLU.
+    x is (T, B, d), U (n, d) or None when x is what the input contributes, V (n, n), h_0 (B, n), b and c (n) or None:
+    the bias that is added, and that of modReLU.
     """
     rows = (x, u, _row(b), v, h0, _row(c))
     single = [None if t is None else t.unsqueeze(axis) for t, axis in zip(rows, _POPULATION, strict=True)]
@@ -96,7 +97,8 @@ class _Recurrence(Function):
     def forward(*inputs: Any) -> Tensor:
         *tensors, plan = inputs
         single = tensors[3].shape[0] == 1
-        out = kernel.run(*_squeeze(tensors, _POPULATION, single), plan)
+        x, u, b, v, h0, c = _squeeze(tensors, _POPULATION, single)
+        out = kernel.run(x, u, b, v, h0, c, plan)
         return out.unsqueeze(1) if single else out
 
     @staticmethod
@@ -148,12 +150,13 @@ class _Backward(Function):
 
         def gradients(g: Tensor, *some: Tensor) -> tuple[Tensor, ...]:
             def states(*some: Tensor) -> Tensor:
-                return naive_recurrence(*_spread(some, given), ctx.plan)
+                x, u, b, v, h0, c = _spread(some, given)
+                return naive_recurrence(x, u, b, v, h0, c, ctx.plan)
 
             parts = _spread(torch.func.vjp(states, *some)[1](g), given)
             return tuple(part for part, want in zip(parts, ctx.wanted, strict=True) if want)
 
-        _, pull = torch.func.vjp(gradients, g, *(tensor for tensor in tensors if tensor is not None))
+        pull: Any = torch.func.vjp(gradients, g, *(tensor for tensor in tensors if tensor is not None))[1]
         g_part, *parts = pull(outer)
         return (g_part, None, *_spread(tuple(parts), given), None, None)
 
@@ -198,7 +201,8 @@ def _merge(tensor: Any, dim: int | None, size: int, axis: int | None, fold: bool
 
 
 def _unmerge(tensor: Tensor, size: int, axis: int, fold: bool) -> tuple[Tensor, int]:
-    return tensor.unflatten(axis, (-1, size) if fold else (size, -1)), axis + 1 if fold else axis
+    parts = (tensor.shape[axis] // size, size) if fold else (size, tensor.shape[axis] // size)
+    return tensor.reshape(*tensor.shape[:axis], *parts, *tensor.shape[axis + 1 :]), axis + 1 if fold else axis
 
 
 def _folded(plan: Plan, size: int) -> Plan:

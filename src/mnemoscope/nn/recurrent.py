@@ -57,9 +57,7 @@ class Recurrent(nn.Module, ABC):
     ) -> tuple[Float[Tensor, "time batch output"], State]:
         """Run whole sequences. `lengths` (descending) says where padded ones end; None: all are full."""
 
-    def forward(
-        self, input: Tensor | PackedSequence, hx: State | None = None
-    ) -> tuple[Tensor | PackedSequence, State]:
+    def forward(self, input: Tensor | PackedSequence, hx: State | None = None) -> tuple[Tensor | PackedSequence, State]:
         """Run the network over `input`, as `torch.nn.RNN` does.
 
         Parameters

@@ -56,8 +56,9 @@ def network(name: str, **facts: Any) -> Callable[[N], N]:
     """Return a class decorator that registers a network under `name` with the facts of its `Card`."""
 
     def file(cls: N) -> N:
-        cls.card = Card(name=name, **facts)
-        return NETWORKS.register(name)(cls)
+        setattr(cls, "card", Card(name=name, **facts))  # noqa: B010 - the attribute is ours, on anybody's module
+        NETWORKS.register(name)(cls)
+        return cls
 
     return file
 

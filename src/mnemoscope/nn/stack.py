@@ -73,6 +73,7 @@ class Stack(Recurrent):
     _suffixes: list[str]
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """Refuse options that the network does not have, with the nearest that it has."""
         known = option_defaults(cls)
         for name in kwargs:
             if name not in known:
@@ -106,7 +107,7 @@ class Stack(Recurrent):
         self.dropout = float(dropout)
         self.bidirectional = bidirectional
         self.causal = not bidirectional
-        self._factory = {"device": device, "dtype": self._real_dtype(dtype)}
+        self._factory: dict[str, Any] = {"device": device, "dtype": self._real_dtype(dtype)}
         self._initialisers: dict[str, Initialiser] = {}
         self._names: list[str] = []
         self._suffixes = []
@@ -172,13 +173,17 @@ class Stack(Recurrent):
 
     def transition(self, name: str = "weight_hh_l0") -> Transition | None:
         """Return the map that makes the matrix `name`, or None when the matrix itself is the parameter."""
-        if not hasattr(self, "parametrizations") or name not in self.parametrizations:
+        if "parametrizations" not in self._modules or name not in self._maps:
             return None
-        found: Transition = self.parametrizations[name][0]
+        found: Transition = self._maps[name][0]
         return found
 
+    @property
+    def _maps(self) -> Any:
+        return self._modules["parametrizations"]
+
     def _parameters_of(self, name: str) -> list[Tensor]:
-        return list(self.parametrizations[name].parameters(recurse=False))
+        return list(self._maps[name].parameters(recurse=False))
 
     def _transitions(self) -> Iterator[tuple[Transition, list[Tensor]]]:
         for suffix in self._suffixes:
@@ -387,9 +392,10 @@ def option_defaults(cls: type) -> dict[str, Any]:
 
 def _accepted(cls: type) -> set[str]:
     """Return the names that a constructor passes on or takes itself, as its ``**common: Unpack[...]`` says."""
-    hints = get_type_hints(cls.__init__, include_extras=True)
+    constructor: Any = vars(cls).get("__init__") or getattr(cls, "__init__")  # noqa: B009 - as a function, not bound
+    hints = get_type_hints(constructor, include_extras=True)
     names: set[str] = set()
-    for name, parameter in inspect.signature(cls.__init__).parameters.items():
+    for name, parameter in inspect.signature(constructor).parameters.items():
         if parameter.kind is not parameter.VAR_KEYWORD:
             names.add(name)
         elif name in hints:

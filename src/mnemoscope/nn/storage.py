@@ -24,7 +24,9 @@ def save(layer: nn.Module, path: str | Path) -> None:
     """Write a registered network to `path` (safetensors): weights, name, options, type."""
     own = card(type(layer))
     if not isinstance(layer, Stack) or own is None:
-        raise UserError(f"only a registered network can be saved, got {type(layer).__name__}; save its state_dict instead")
+        raise UserError(
+            f"only a registered network can be saved, got {type(layer).__name__}; save its state_dict instead"
+        )
     metadata = {
         "mnemoscope_format": FORMAT,
         "network": own.name,
@@ -49,7 +51,7 @@ def load(path: str | Path, *, device: torch.device | str | None = None) -> Any:
     try:
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
     except (OSError, SafetensorError) as error:
         raise UserError(f"{str(path)!r} is not a whole safetensors file: {error}") from error
     if metadata.get("mnemoscope_format") != FORMAT:

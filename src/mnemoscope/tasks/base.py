@@ -103,7 +103,8 @@ def task(name: str) -> Callable[[K], K]:
 
     def file(cls: K) -> K:
         cls.name = name
-        return TASKS.register(name)(cls)
+        TASKS.register(name)(cls)
+        return cls
 
     return file
 

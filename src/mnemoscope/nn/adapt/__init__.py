@@ -12,13 +12,13 @@ from torch import nn
 from torch.nn.parameter import is_lazy
 
 from mnemoscope.core.errors import Description, UserError, choice, expected, positive_int
+from mnemoscope.nn.adapt.adapted import AdaptedCell, AdaptedRecurrent, AdaptedSequence
 from mnemoscope.nn.adapt.call import Key, arguments_of
 from mnemoscope.nn.adapt.plan import Plan, Understood
 from mnemoscope.nn.adapt.probe import Lab, Told, spell, undisturbed
 from mnemoscope.nn.adapt.search import Raised
 from mnemoscope.nn.adapt.sequence import plan_sequence
 from mnemoscope.nn.adapt.stateful import plan_stateful, state_is_clear, takes_state
-from mnemoscope.nn.adapt.adapted import AdaptedCell, AdaptedRecurrent, AdaptedSequence
 from mnemoscope.nn.recurrent import Recurrent
 from mnemoscope.nn.registry import card
 from mnemoscope.nn.sequence import SequenceNetwork

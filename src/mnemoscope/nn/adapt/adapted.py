@@ -12,9 +12,9 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves, tree_map
 
 from mnemoscope.core.errors import UserError
+from mnemoscope.nn.adapt.causality import not_causal
 from mnemoscope.nn.adapt.plan import Plan
 from mnemoscope.nn.adapt.probe import keep_computed
-from mnemoscope.nn.adapt.causality import not_causal
 from mnemoscope.nn.recurrent import Recurrent
 from mnemoscope.nn.scan import scan
 from mnemoscope.nn.sequence import SequenceNetwork, by_length

@@ -11,9 +11,9 @@ from torch.utils._pytree import tree_leaves, tree_map
 
 from mnemoscope.core.errors import Description, UserError, expected
 from mnemoscope.nn.adapt.call import ABSENT, Call, Key, is_output_name, is_state_name, parts, shown
+from mnemoscope.nn.adapt.causality import Causality, causality, mixes
 from mnemoscope.nn.adapt.probe import Invoke, Lab, spell
 from mnemoscope.nn.adapt.state import Layout, Start
-from mnemoscope.nn.adapt.causality import Causality, causality, mixes
 
 __all__ = [
     "Plan",

@@ -16,8 +16,8 @@ from torch.utils._pytree import tree_map
 
 from mnemoscope.core.errors import Description, UserError, expected
 from mnemoscope.nn.adapt.call import ABSENT, ORDERS, Call, Key, shown
-from mnemoscope.nn.adapt.state import Filled, Made, counterpart, is_tensors
 from mnemoscope.nn.adapt.causality import Run
+from mnemoscope.nn.adapt.state import Filled, Made, counterpart, is_tensors
 
 __all__ = ["CallFailed", "Invoke", "Lab", "Told", "keep_computed", "one_line", "spell", "undisturbed"]
 

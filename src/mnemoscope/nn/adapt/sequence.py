@@ -10,11 +10,11 @@ from torch import Tensor, nn
 
 from mnemoscope.core.errors import UserError
 from mnemoscope.nn.adapt.call import Call, Signature
+from mnemoscope.nn.adapt.causality import Causality
 from mnemoscope.nn.adapt.plan import Plan, check_causality, check_examples, check_numbers, output_key
 from mnemoscope.nn.adapt.probe import Lab, spell
 from mnemoscope.nn.adapt.search import Attempt, search, signature_of
 from mnemoscope.nn.adapt.sizes import Width, input_widths
-from mnemoscope.nn.adapt.causality import Causality
 
 __all__ = ["ORDER_WORDS", "plan_sequence"]
 

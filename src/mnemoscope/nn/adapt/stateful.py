@@ -14,6 +14,7 @@ from torch.utils._pytree import tree_leaves
 
 from mnemoscope.core.errors import UserError
 from mnemoscope.nn.adapt.call import ABSENT, Call, Key, Signature, is_output_name, is_state_name, parts, pick, shown
+from mnemoscope.nn.adapt.causality import Causality
 from mnemoscope.nn.adapt.plan import (
     Plan,
     Understood,
@@ -29,7 +30,6 @@ from mnemoscope.nn.adapt.search import Attempt, search, signature_of
 from mnemoscope.nn.adapt.sequence import ORDER_WORDS
 from mnemoscope.nn.adapt.sizes import Width, hidden_sizes, input_widths, layer_counts
 from mnemoscope.nn.adapt.state import Filled, Layout, Leaf, Made, Start, describe, is_tensors
-from mnemoscope.nn.adapt.causality import Causality
 
 __all__ = ["plan_stateful", "state_is_clear", "takes_state"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar
@@ -11,9 +12,9 @@ from jaxtyping import Float, Inexact
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
-from mnemoscope.core.errors import Description, UserError, expected
+from mnemoscope.core.errors import Description, expected
 
-__all__ = ["Transition", "gram_error"]
+__all__ = ["Transition", "gram_error", "is_orthogonal"]
 
 
 class Transition(nn.Module, ABC):
@@ -28,10 +29,11 @@ class Transition(nn.Module, ABC):
     set_name: ClassVar[str] = "a matrix"
     """What `contains` asks for, in words: used in the error of an assignment."""
 
-    orthogonal_parameters: ClassVar[tuple[int, ...]] = ()
+    orthogonal_parameters: tuple[int, ...] = ()
     """Which of the parameters move an orthogonal matrix and so take the smaller learning rate."""
 
     field: str = "real"
+    _like: Tensor
 
     def __init__(self, size: int) -> None:
         super().__init__()
@@ -122,7 +124,7 @@ def gram_error(matrix: Inexact[Tensor, "n n"]) -> float:
 def is_orthogonal(matrix: Inexact[Tensor, "n n"]) -> bool:
     """Say whether V* V = I to half the digits of the matrix's type."""
     eps = torch.finfo(matrix.dtype).eps
-    return gram_error(matrix.to(torch.complex128 if matrix.is_complex() else torch.float64)) <= eps**0.5
+    return gram_error(matrix.to(torch.complex128 if matrix.is_complex() else torch.float64)) <= math.sqrt(eps)
 
 
 def _what_is_wrong(matrix: Tensor) -> str:
@@ -133,8 +135,3 @@ def _what_is_wrong(matrix: Tensor) -> str:
     size = abs(complex(torch.linalg.det(wide)))
     sign = "" if matrix.is_complex() else f", determinant {'-' if torch.linalg.det(wide) < 0 else '+'}{size:.4g}"
     return f"one with max|V^T V - I| = {error:.2g}{sign}"
-
-
-def refuse(what: str) -> UserError:
-    """Build the error of a map that has no inverse there."""
-    return UserError(what)

@@ -22,8 +22,10 @@ def inverse_cayley(matrix: Inexact[Tensor, "n n"]) -> Inexact[Tensor, "n n"]:
     """Return the A with cayley(A) = V; there is none when V has the eigenvalue -1."""
     identity = torch.eye(matrix.shape[-1], dtype=matrix.dtype)
     if torch.linalg.svdvals(identity + matrix)[-1] < 1e-7:
-        raise UserError("the matrix must not have the eigenvalue -1 (after the scaling), where the Cayley transform "
-                        "has no inverse; rotate it a little, or use exprnn, whose map reaches it")
+        raise UserError(
+            "the matrix must not have the eigenvalue -1 (after the scaling), where the Cayley transform "
+            "has no inverse; rotate it a little, or use exprnn, whose map reaches it"
+        )
     return cayley(matrix)
 
 

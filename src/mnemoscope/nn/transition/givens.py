@@ -52,12 +52,12 @@ class Givens(Transition):
 
     def multiply(self, h: Float[Tensor, "*batch n"], *parameters: Tensor) -> Float[Tensor, "*batch n"]:
         """Return V h in O(m n)."""
-        angles = parameters[0].split([pairs for _, pairs in self._layers])
+        angles = torch.split(parameters[0], [pairs for _, pairs in self._layers])
         for (first, pairs), angle in reversed(list(zip(self._layers, angles, strict=True))):
-            middle = h[..., first : first + 2 * pairs].unflatten(-1, (pairs, 2))
-            x, y, cos, sin = middle[..., 0], middle[..., 1], angle.cos(), angle.sin()
+            last = first + 2 * pairs
+            x, y, cos, sin = h[..., first:last:2], h[..., first + 1 : last : 2], angle.cos(), angle.sin()
             turned = torch.stack([cos * x - sin * y, sin * x + cos * y], dim=-1).flatten(-2)
-            h = torch.cat([h[..., :first], turned, h[..., first + 2 * pairs :]], dim=-1)
+            h = torch.cat([h[..., :first], turned, h[..., last:]], dim=-1)
         return h * self.signs
 
     def contains(self, matrix: Float[Tensor, "n n"]) -> bool:

@@ -25,6 +25,8 @@ class Householder(Transition):
     set_name: ClassVar[str] = "an orthogonal matrix that the chosen number of reflections reaches"
     orthogonal_parameters = (0,)
     signs: Tensor
+    _rows: Tensor
+    _columns: Tensor
 
     def __init__(self, size: int, reflections: int) -> None:
         super().__init__(size)
@@ -98,5 +100,5 @@ class Householder(Transition):
     def _reflect(
         self, columns: Float[Tensor, "n any"], vectors: Float[Tensor, "m n"], triangle: Float[Tensor, "m m"]
     ) -> Float[Tensor, "n any"]:
-        inner = torch.linalg.solve_triangular(triangle, vectors @ columns, upper=True)
+        inner: Tensor = torch.linalg.solve_triangular(triangle, vectors @ columns, upper=True)
         return columns - vectors.mT @ inner

@@ -26,14 +26,15 @@ def cayley(skew: Inexact[Tensor, "*batch n n"]) -> Inexact[Tensor, "*batch n n"]
 def naive_cayley(skew: Inexact[Tensor, "*batch n n"]) -> Inexact[Tensor, "*batch n n"]:
     """Return the same by the definition."""
     identity = _identity_like(skew)
-    return torch.linalg.solve(identity + skew, identity - skew)
+    solution: Tensor = torch.linalg.solve(identity + skew, identity - skew)
+    return solution
 
 
 def exponential(skew: Inexact[Tensor, "*batch n n"]) -> Inexact[Tensor, "*batch n n"]:
     """Return exp(A), orthogonal (unitary) to rounding.
 
-    A Pade approximant of degree 7 of A / 2^s, squared s times, then one Newton-Schulz step back to orthogonality. s comes
-    from ||A^4||_1^(1/4), which bounds the spectral norm of A from above.
+    A Pade approximant of degree 7 of A / 2^s, squared s times, then one Newton-Schulz step back to orthogonality. s
+    comes from ||A^4||_1^(1/4), which bounds the spectral norm of A from above.
     """
     out: Tensor = _Exponential.apply(skew)[0]  # type: ignore[no-untyped-call]
     return out
@@ -41,7 +42,8 @@ def exponential(skew: Inexact[Tensor, "*batch n n"]) -> Inexact[Tensor, "*batch 
 
 def naive_exponential(skew: Inexact[Tensor, "*batch n n"]) -> Inexact[Tensor, "*batch n n"]:
     """Return the same by torch."""
-    return torch.linalg.matrix_exp(skew)
+    power: Tensor = torch.linalg.matrix_exp(skew)
+    return power
 
 
 def polar(matrix: Inexact[Tensor, "*batch n n"]) -> Inexact[Tensor, "*batch n n"]:
@@ -62,7 +64,8 @@ class _Cayley(Function):
     @staticmethod
     def forward(skew: Tensor) -> Tensor:
         identity = _identity_like(skew)
-        return torch.linalg.inv(identity + skew).mul_(2).sub_(identity)
+        inverse: Tensor = torch.linalg.inv(identity + skew)
+        return inverse.mul_(2).sub_(identity)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:
@@ -73,7 +76,8 @@ class _Cayley(Function):
         # dV = -2 M dA M with M = (I + A)^-1 = (V + I) / 2; plain operations of V, so this differentiates again.
         (v,) = ctx.saved_tensors
         double_inverse = (v + _identity_like(v)).mH
-        return -0.5 * (double_inverse @ g @ double_inverse)
+        gradient: Tensor = -0.5 * (double_inverse @ g @ double_inverse)
+        return gradient
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[int], skew: Tensor) -> tuple[Tensor, int]:
@@ -85,7 +89,7 @@ class _Exponential(Function):
 
     @staticmethod
     def forward(skew: Tensor) -> tuple[Tensor, Tensor]:
-        scaled, squarings, even, odd = _pade(skew)
+        _, squarings, even, odd = _pade(skew)
         inverse = torch.linalg.inv(even - odd)
         power = inverse @ (even + odd)
         for _ in range(squarings):
@@ -179,4 +183,5 @@ def _derivative(skew: Tensor, inverse: Tensor, direction: Tensor) -> Tensor:
     for _ in range(squarings):
         change = power @ change + change @ power
         power = power @ power
-    return change
+    result: Tensor = change
+    return result

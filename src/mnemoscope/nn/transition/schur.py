@@ -45,10 +45,11 @@ class Schur(Transition):
 
     set_name: ClassVar[str] = "a real matrix that the chosen blocks reach"
     orthogonal_parameters = (0,)
+    _rows: Tensor
+    _columns: Tensor
+    orthogonal_map: Exponential
 
-    def __init__(
-        self, size: int, block: str, gamma: str, delta: float, decay: float, init: str = "henaff"
-    ) -> None:
+    def __init__(self, size: int, block: str, gamma: str, delta: float, decay: float, init: str = "henaff") -> None:
         super().__init__(size)
         self.block = choice("block", block, BLOCKS)
         self.gamma = choice("gamma", gamma, GAMMAS)

@@ -37,14 +37,16 @@ class SkewTransition(Transition):
         ``glorot`` and ``uniform``, entries N(0, 1/n) and U(-1/sqrt(n), 1/sqrt(n)).
     """
 
-    orthogonal_parameters = (0,)
+    orthogonal_parameters: tuple[int, ...] = (0,)
+    _rows: Tensor
+    _columns: Tensor
 
     def __init__(self, size: int, field: str = "real", init: str = "henaff") -> None:
         super().__init__(size)
         self.field = choice("field", field, ("real", "complex"))
         self.init = choice("init", init, SKEW_INITS)
         if field == "complex":
-            self.orthogonal_parameters = (0, 1, 2)  # type: ignore[misc]
+            self.orthogonal_parameters = (0, 1, 2)
         rows, columns = torch.triu_indices(size, size, 1)
         self.register_buffer("_rows", rows, persistent=False)
         self.register_buffer("_columns", columns, persistent=False)
@@ -120,6 +122,7 @@ def random_orthogonal(
 ) -> Inexact[Tensor, "n n"]:
     """Draw an orthogonal matrix with determinant 1, or a unitary one, uniformly (Haar measure)."""
     dtype = torch.float64 if field == "real" else torch.complex128
+    q: Tensor
     q, r = torch.linalg.qr(torch.randn(size, size, generator=generator, dtype=dtype))
     q = q * torch.sgn(r.diagonal())  # makes the distribution uniform
     if field == "real" and torch.linalg.det(q) < 0:
