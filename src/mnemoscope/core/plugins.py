@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import importlib.util
 import sys
@@ -48,7 +49,10 @@ def _is_own_class(value: Any, module: ModuleType) -> bool:
 def _load_file(path: Path) -> ModuleType:
     if not path.is_file():
         raise UserError(f"there is no file {str(path)!r}")
-    name = f"mnemoscope_user_{path.stem}_{abs(hash(path.resolve())):x}"
+    digest = hashlib.sha256(f"{path.resolve()} {path.stat().st_mtime_ns}".encode()).hexdigest()[:16]
+    name = f"mnemoscope_user_{path.stem}_{digest}"
+    if name in sys.modules:  # one file is one module: its classes are the same objects whoever asks
+        return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise UserError(f"{str(path)!r} is not a Python file")

@@ -21,6 +21,7 @@ from mnemoscope.nn.recurrent import Recurrent
 from mnemoscope.nn.registry import Card, create, get, names, network
 from mnemoscope.nn.scornn import SCORNN
 from mnemoscope.nn.scurnn import SCURNN
+from mnemoscope.nn.sequence import SequenceNetwork
 from mnemoscope.nn.soft_orth import SoftOrth
 from mnemoscope.nn.stack import Stack, StackOptions
 from mnemoscope.nn.storage import load, save
@@ -47,6 +48,7 @@ __all__ = [
     "OrthRNN",
     "Population",
     "Recurrent",
+    "SequenceNetwork",
     "SoftOrth",
     "Stack",
     "StackOptions",

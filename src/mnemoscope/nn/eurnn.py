@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Unpack
 
-from mnemoscope.nn.first_order import FirstOrderOptions, Structured
+from mnemoscope.nn.first_order import Structured, StructuredOptions
 from mnemoscope.nn.registry import network
 from mnemoscope.nn.transition.givens import Givens
 
@@ -43,7 +43,7 @@ class EURNN(Structured):
         num_layers: int = 1,
         *,
         rotations: int | None = None,
-        **common: Unpack[FirstOrderOptions],
+        **common: Unpack[StructuredOptions],
     ) -> None:
         self.rotations = hidden_size if rotations is None else rotations
         super().__init__(input_size, hidden_size, num_layers, **common)

@@ -164,6 +164,12 @@ class FirstOrder(Stack):
         return real
 
 
+class StructuredOptions(FirstOrderOptions, total=False):
+    """The options of the networks whose V h can be computed without building V."""
+
+    product: str
+
+
 class Structured(FirstOrder):
     """A first-order network whose V h can be computed without building V.
 
@@ -198,7 +204,9 @@ class Structured(FirstOrder):
         """Return V h."""
         if self.product == "dense":
             return super().multiply(w, h)
-        product: Tensor = w["transition"].multiply(h, *w["factors"])
+        wide = torch.float32 if h.dtype.itemsize < 4 else h.dtype  # as the maps: computed in float32, rounded once
+        factors = (p.float() if p.dtype.itemsize < 4 else p for p in w["factors"])
+        product: Tensor = w["transition"].multiply(h.to(wide), *factors).to(h.dtype)
         return product
 
 

@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 from mnemoscope.nn.registry import network
+from mnemoscope.nn.scan import transforming
 from mnemoscope.nn.stack import Stack, Weights
 
 __all__ = ["GRU", "LSTM", "TorchGated", "lstm_cell"]
@@ -46,7 +47,7 @@ class TorchGated(Stack):
         self, w: Weights, x: Float[Tensor, "time batch input"], state: Any, lengths: Tensor | None
     ) -> tuple[Float[Tensor, "time batch n"], Any]:
         """Run whole sequences through torch's kernel."""
-        if torch._C._functorch.peek_interpreter_stack() is not None:
+        if transforming():
             return super().unroll(w, x, state, lengths)
         several = isinstance(state, tuple)
         hx = tuple(part.unsqueeze(0) for part in state) if several else state.unsqueeze(0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Unpack
 
-from mnemoscope.nn.first_order import FirstOrderOptions, Structured
+from mnemoscope.nn.first_order import Structured, StructuredOptions
 from mnemoscope.nn.registry import network
 from mnemoscope.nn.transition.householder import Householder
 
@@ -40,7 +40,7 @@ class ORNN(Structured):
         num_layers: int = 1,
         *,
         reflections: int | None = None,
-        **common: Unpack[FirstOrderOptions],
+        **common: Unpack[StructuredOptions],
     ) -> None:
         self.reflections = hidden_size if reflections is None else reflections
         super().__init__(input_size, hidden_size, num_layers, **common)

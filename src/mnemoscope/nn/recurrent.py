@@ -12,12 +12,13 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 
 from mnemoscope.core.errors import Description, UserError, expected
 from mnemoscope.nn import state as states
+from mnemoscope.nn.causal import Causal
 from mnemoscope.nn.state import State
 
 __all__ = ["Recurrent"]
 
 
-class Recurrent(nn.Module, ABC):
+class Recurrent(Causal, nn.Module, ABC):
     """A network with a state: ``output, hx = layer(input, hx=None)``.
 
     A subclass sets `input_size`, `output_size`, `batch_first` and says how a state starts and how it steps.
@@ -28,8 +29,6 @@ class Recurrent(nn.Module, ABC):
     ----------
     kind
         ``"recurrent"``.
-    causal
-        Whether the output at a step depends on nothing that comes later.
     batch_axis
         Where the batch stands in every leaf of the state: 1 in torch's layout, 0 in all others.
     """
@@ -38,7 +37,6 @@ class Recurrent(nn.Module, ABC):
     input_size: int
     output_size: int
     batch_first: bool = False
-    causal: bool = True
     batch_axis: int = 1
 
     @abstractmethod
@@ -120,7 +118,7 @@ class Recurrent(nn.Module, ABC):
         if hx is None:
             return initial
         states.check_state(hx, initial)
-        return hx
+        return states.as_type(hx, initial)
 
     def _batched_state(self, hx: State) -> State:
         states.check_state(hx, states.remove_batch(self.init_state(1), self.batch_axis))

@@ -10,7 +10,7 @@ from jaxtyping import Bool
 from torch import Tensor
 from torch.utils._pytree import tree_leaves, tree_map
 
-__all__ = ["scan"]
+__all__ = ["mask_of", "scan", "transforming"]
 
 State = TypeVar("State")
 
@@ -49,6 +49,19 @@ def scan(
             output = _where(mask[t], output, torch.zeros_like(output))
         outputs.append(output)
     return torch.stack(outputs), state
+
+
+def mask_of(lengths: Tensor | None, x: Tensor) -> Bool[Tensor, "time batch"] | None:
+    """Return where the sequences of `x`, (time, batch, ..), have not ended yet; None when none ends early."""
+    if lengths is None:
+        return None
+    return torch.arange(x.shape[0], device=x.device)[:, None] < lengths.to(x.device)
+
+
+@torch.compiler.disable  # type: ignore[untyped-decorator]
+def transforming() -> bool:
+    """Say whether a transform of `torch.func` is at work."""
+    return torch._C._functorch.peek_interpreter_stack() is not None
 
 
 def _where(alive: Bool[Tensor, " batch"], new: Tensor, old: Tensor) -> Tensor:

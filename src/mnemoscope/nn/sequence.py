@@ -11,12 +11,12 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from mnemoscope.core.errors import Description, expected
-from mnemoscope.nn.adapt.causality import not_causal
+from mnemoscope.nn.causal import Causal
 
 __all__ = ["SequenceNetwork", "by_length"]
 
 
-class SequenceNetwork(nn.Module, ABC):
+class SequenceNetwork(Causal, nn.Module, ABC):
     """A network without a state: ``output = layer(input, lengths=None)``.
 
     A subclass sets `input_size`, `output_size`, `batch_first`, `causal`, and runs whole sequences.
@@ -25,18 +25,12 @@ class SequenceNetwork(nn.Module, ABC):
     ----------
     kind
         ``"sequence"``.
-    causal
-        Whether the output at a step depends on nothing that comes later.
-    future
-        Why it is not causal, where it is not.
     """
 
     kind: ClassVar[str] = "sequence"
     input_size: int
     output_size: int
     batch_first: bool = False
-    causal: bool
-    future: str = "it reads the future"
 
     @abstractmethod
     def run(
@@ -63,11 +57,6 @@ class SequenceNetwork(nn.Module, ABC):
         if not batched:
             return y.squeeze(1)
         return y.transpose(0, 1) if self.batch_first else y
-
-    def require_causal(self, what: str) -> None:
-        """Raise the reason why `what`, which needs a causal network, cannot use this one; else do nothing."""
-        if not self.causal:
-            raise not_causal(what, self.future)
 
     def _check_input(self, input: Any) -> None:
         if not isinstance(input, Tensor):

@@ -12,13 +12,13 @@ from typing import Any, Self, TypedDict, get_args, get_type_hints
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map
 
 from mnemoscope.core.errors import Description, UserError, expected, nearest, positive_int
 from mnemoscope.nn.recurrent import Recurrent
-from mnemoscope.nn.scan import scan
+from mnemoscope.nn.scan import mask_of, scan
 from mnemoscope.nn.state import State
 from mnemoscope.nn.transition.base import Transition
 
@@ -73,13 +73,16 @@ class Stack(Recurrent):
     _suffixes: list[str]
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        """Refuse options that the network does not have, with the nearest that it has."""
+        """Refuse options that the network does not have, with the nearest that it has, and missing sizes."""
         known = option_defaults(cls)
         for name in kwargs:
             if name not in known:
                 near = nearest(name, known)
                 hint = f"did you mean {near!r}?" if near else f"it has {', '.join(sorted(known))}"
-                raise UserError(f"{public_class(cls).__name__} has no option {name!r}; {hint}")
+                raise UserError(f"{cls.__name__} has no option {name!r}; {hint}")
+        missing = [name for name in ("input_size", "hidden_size")[len(args) :] if name not in kwargs]
+        if missing:
+            raise UserError(f"{cls.__name__}(input_size, hidden_size, ..) needs {' and '.join(missing)}")
         return super().__new__(cls)
 
     def __init__(
@@ -100,13 +103,19 @@ class Stack(Recurrent):
         self.input_size = positive_int("input_size", input_size)
         self.hidden_size = positive_int("hidden_size", hidden_size)
         self.num_layers = positive_int("num_layers", num_layers)
-        if not isinstance(dropout, int | float) or not 0 <= dropout <= 1:
+        if isinstance(dropout, bool) or not isinstance(dropout, int | float) or not 0 <= dropout <= 1:
             raise expected("dropout", "a probability between 0 and 1", dropout)
+        for name, value in (("bias", bias), ("batch_first", batch_first), ("bidirectional", bidirectional)):
+            if not isinstance(value, bool):
+                raise expected(name, "True or False", value)
+        if generator is not None and not isinstance(generator, torch.Generator):
+            raise expected("generator", "a torch.Generator or None", generator)
         self.bias = bias
         self.batch_first = batch_first
         self.dropout = float(dropout)
         self.bidirectional = bidirectional
         self.causal = not bidirectional
+        self.future = "it is bidirectional"
         self._factory: dict[str, Any] = {"device": device, "dtype": self._real_dtype(dtype)}
         self._initialisers: dict[str, Initialiser] = {}
         self._names: list[str] = []
@@ -141,7 +150,7 @@ class Stack(Recurrent):
         self, w: Weights, x: Float[Tensor, "time batch input"], state: Any, lengths: Tensor | None
     ) -> tuple[Float[Tensor, "time batch features"], Any]:
         """Run one cell over whole sequences; `lengths` (descending) says where they end, None: all are full."""
-        return scan(partial(self.advance, w), self.drive(w, x), state, _mask(lengths, x))
+        return scan(partial(self.advance, w), self.drive(w, x), state, mask_of(lengths, x))
 
     # Parameters ---------------------------------------------------------------------------------
 
@@ -162,12 +171,15 @@ class Stack(Recurrent):
 
     @torch.no_grad()
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
-        """Draw all parameters anew."""
+        """Draw all parameters anew; with a generator on the CPU, so that they are the same on every device."""
         for suffix in self._suffixes:
             for name in self._names:
                 transition = self.transition(name + suffix)
                 if transition is None:
-                    self._initialisers[name](getattr(self, name + suffix), generator)
+                    parameter = getattr(self, name + suffix)
+                    drawn = torch.empty_like(parameter, device=generator.device) if generator else parameter
+                    self._initialisers[name](drawn, generator)
+                    parameter.copy_(drawn)
                 else:
                     transition.reset(self._parameters_of(name + suffix), generator)
 
@@ -276,8 +288,7 @@ class Stack(Recurrent):
         weights
             What `weights` returned, so that many steps compute the maps once.
         """
-        if self.bidirectional:
-            raise UserError("step needs a causal network, and a bidirectional one reads the future")
+        self.require_causal("step")
         self._check_width(x, "x")
         x = x.to(next(self.parameters()).dtype) if torch.is_autocast_enabled(x.device.type) else x
         cells = []
@@ -356,7 +367,9 @@ class Stack(Recurrent):
         return twin
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (public_class(type(self)), self.options, self._own_factory(), self.training, self.state_dict())
+        frozen = [name for name, parameter in self.named_parameters() if not parameter.requires_grad]
+        rest = (self._own_factory(), self.training, self.state_dict(), frozen)
+        return _rebuild, (public_class(type(self)), self.options, *rest)
 
 
 def uniform(bound: float) -> Initialiser:
@@ -405,20 +418,23 @@ def _accepted(cls: type) -> set[str]:
     return names - {"self"}
 
 
-def _rebuild(cls: type[Stack], options: dict[str, Any], factory: dict[str, Any], training: bool, weights: Any) -> Stack:
-    layer = cls(**options, **factory)
+def _rebuild(
+    cls: type[Stack],
+    options: dict[str, Any],
+    factory: dict[str, Any],
+    training: bool,
+    weights: Any,
+    frozen: list[str],
+) -> Stack:
+    layer = cls(**options, **factory, generator=torch.Generator())  # what it draws is overwritten
     layer.load_state_dict(weights)
+    for name in frozen:
+        layer.get_parameter(name).requires_grad_(False)
     return layer.train(training)
 
 
 def _like_real(dtype: torch.dtype, tensor: Tensor) -> torch.dtype:
     return dtype.to_complex() if tensor.is_complex() else dtype
-
-
-def _mask(lengths: Tensor | None, x: Tensor) -> Bool[Tensor, "time batch"] | None:
-    if lengths is None:
-        return None
-    return torch.arange(x.shape[0], device=x.device)[:, None] < lengths.to(x.device)
 
 
 def _reverse(x: Float[Tensor, "time batch features"], lengths: Tensor | None) -> Float[Tensor, "time batch features"]:

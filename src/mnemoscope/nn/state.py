@@ -10,16 +10,11 @@ from torch.utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflat
 
 from mnemoscope.core.errors import Description, expected
 
-__all__ = ["State", "batch_of", "check_state", "flatten", "index_batch", "insert_batch", "remove_batch", "unflatten"]
+__all__ = ["State", "as_type", "check_state", "flatten", "index_batch", "insert_batch", "remove_batch", "unflatten"]
 
 State = Any
 """A pytree of tensors. Every leaf has the batch at one common axis, `axis` below: 1 in torch's layout
 ``(layers * directions, batch, n)``, 0 in all others."""
-
-
-def batch_of(state: State, axis: int) -> int:
-    """Return the batch size of a state."""
-    return int(tree_leaves(state)[0].shape[axis])
 
 
 def flatten(state: State, axis: int) -> Tensor:
@@ -73,8 +68,13 @@ def check_state(state: State, like: State) -> None:
     for leaf, want in zip(leaves, wanted, strict=True):
         if leaf.shape != want.shape:
             raise expected("hx", _describe(like), Description(_describe(state)))
-        if leaf.is_complex() != want.is_complex() or leaf.is_floating_point() != want.is_floating_point():
+        if leaf.dtype != want.dtype and not (_counts(leaf) and torch.is_autocast_enabled(leaf.device.type)):
             raise expected("hx", f"of type {want.dtype}", leaf.dtype)
+
+
+def as_type(state: State, like: State) -> State:
+    """Return the state in the types of `like`, from which it differs only under autocast."""
+    return tree_map(lambda leaf, want: leaf.to(want.dtype), state, like)
 
 
 def _counts(leaf: Tensor) -> bool:

@@ -12,8 +12,8 @@ from safetensors.torch import save_file
 from torch import nn
 
 from mnemoscope.core.errors import UserError
-from mnemoscope.nn.registry import card, create
-from mnemoscope.nn.stack import Stack
+from mnemoscope.nn.registry import NETWORKS, card, get
+from mnemoscope.nn.stack import Stack, public_class
 
 __all__ = ["load", "save"]
 
@@ -23,7 +23,7 @@ FORMAT = "1"
 def save(layer: nn.Module, path: str | Path) -> None:
     """Write a registered network to `path` (safetensors): weights, name, options, type."""
     own = card(type(layer))
-    if not isinstance(layer, Stack) or own is None:
+    if not isinstance(layer, Stack) or own is None or get(own.name) is not public_class(type(layer)):
         raise UserError(
             f"only a registered network can be saved, got {type(layer).__name__}; save its state_dict instead"
         )
@@ -60,7 +60,8 @@ def load(path: str | Path, *, device: torch.device | str | None = None) -> Any:
     try:
         dtype = getattr(torch, metadata["dtype"])
         options = json.loads(metadata["options"])
-        layer = create(metadata["network"], **options, dtype=dtype, device=device)
+        # By its registered name only: a file from a stranger must not choose a Python file to run.
+        layer = NETWORKS[metadata["network"]](**options, dtype=dtype, device=device, generator=torch.Generator())
         layer.load_state_dict(tensors)
     except (KeyError, AttributeError, TypeError, json.JSONDecodeError, RuntimeError) as error:
         raise UserError(f"{str(path)!r} does not hold what its header says: {' '.join(str(error).split())}") from error

@@ -12,11 +12,10 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves, tree_map
 
 from mnemoscope.core.errors import UserError
-from mnemoscope.nn.adapt.causality import not_causal
 from mnemoscope.nn.adapt.plan import Plan
 from mnemoscope.nn.adapt.probe import keep_computed
 from mnemoscope.nn.recurrent import Recurrent
-from mnemoscope.nn.scan import scan
+from mnemoscope.nn.scan import mask_of, scan
 from mnemoscope.nn.sequence import SequenceNetwork, by_length
 from mnemoscope.nn.state import State, index_batch
 
@@ -36,6 +35,7 @@ class _Adapted(nn.Module):
 
     module: nn.Module
     guesses: tuple[str, ...]
+    causal: bool
     future: str
 
     def __init__(self, module: nn.Module, plan: Plan, batch_first: bool) -> None:
@@ -114,11 +114,6 @@ class _AdaptedStateful(_Adapted, Recurrent):
         like = next((p for p in self.parameters() if p.is_floating_point()), torch.zeros(()))
         return self._layout.outer(self._start(self.module, batch, device or like.device, dtype or like.dtype))
 
-    def require_causal(self, what: str) -> None:
-        """Raise the reason why `what`, which needs a causal network, cannot use this one; else do nothing."""
-        if not self.causal:
-            raise not_causal(what, self.future)
-
 
 class AdaptedCell(_AdaptedStateful):
     """A cell, ``(x, state) -> state`` or ``(output, state)``, as a network."""
@@ -135,7 +130,7 @@ class AdaptedCell(_AdaptedStateful):
         """Run whole sequences, one step after the other."""
         mask = None
         if lengths is not None:
-            mask = torch.arange(x.shape[0], device=x.device)[:, None] < lengths.to(x.device)
+            mask = mask_of(lengths, x)
         front = tree_map(lambda leaf: leaf.movedim(self.batch_axis, 0), state)
         y, last = scan(self._front_step, x, front, mask)
         return y, tree_map(lambda leaf: leaf.movedim(0, self.batch_axis), last)
@@ -211,7 +206,7 @@ class AdaptedSequence(_Adapted, SequenceNetwork):
             return self._whole(x)
         if not self.causal:
             return by_length(lambda group, rows: self._whole(group), x, lengths)
-        alive = torch.arange(x.shape[0], device=x.device)[:, None] < lengths.to(x.device)
+        alive = mask_of(lengths, x)
         y = self._whole(x)
         return torch.where(alive[..., None], y, torch.zeros_like(y))
 

@@ -13,7 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from mnemoscope.nn.adapt.written_out import WrittenOut, transforming
+from mnemoscope.nn.adapt.written_out import WrittenOut
+from mnemoscope.nn.scan import transforming
 
 __all__ = [
     "ABSENT",

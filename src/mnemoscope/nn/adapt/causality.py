@@ -9,9 +9,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from mnemoscope.core.errors import UserError
-
-__all__ = ["Causality", "Run", "causality", "mixes", "not_causal"]
+__all__ = ["Causality", "Run", "causality", "mixes"]
 
 Run = Callable[[Float[Tensor, "time batch input"]], Float[Tensor, "time batch output"]]
 
@@ -57,11 +55,6 @@ def causality(run: Run, x: Float[Tensor, "time 1 input"], other: Float[Tensor, "
     seen, begin = (int(index) for index in leaks[0])
     reason = f"its output at step {seen} changed when only the inputs from step {begin + 1} on did"
     return Causality(False, True, steps, reason)
-
-
-def not_causal(what: str, reason: str) -> UserError:
-    """Build the error of `what`, which needs a causal network, for one that is not."""
-    return UserError(f"{what} needs a causal network, and this one is not: {reason}")
 
 
 def mixes(run: Run, x: Float[Tensor, "first second input"], other: Tensor, axis: int) -> bool:

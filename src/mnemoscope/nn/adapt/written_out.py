@@ -13,7 +13,7 @@ from torch.overrides import TorchFunctionMode
 from mnemoscope.nn.gated import lstm_cell
 from mnemoscope.nn.scan import scan
 
-__all__ = ["WrittenOut", "transforming"]
+__all__ = ["WrittenOut"]
 
 Weights = list[Tensor]
 Cell = Callable[[Tensor, tuple[Tensor, ...], Weights, bool], tuple[Tensor, tuple[Tensor, ...]]]
@@ -31,11 +31,6 @@ class WrittenOut(TorchFunctionMode):
         """Replace the kernels that are known, and call all else as it is."""
         replacement = _CELLS.get(func) or (_LAYERS.get(func) if len(args) > 2 and isinstance(args[2], list) else None)
         return (replacement or func)(*args, **(kwargs or {}))
-
-
-def transforming() -> bool:
-    """Whether a transform of `torch.func` is at work."""
-    return torch._C._functorch.peek_interpreter_stack() is not None
 
 
 def _elman(activation: Callable[[Tensor], Tensor]) -> Cell:

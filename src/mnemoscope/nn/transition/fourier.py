@@ -55,6 +55,8 @@ class Fourier(Transition):
         angles, vectors = parameters
         phases = torch.complex(angles.cos(), angles.sin())
         reflectors = torch.complex(vectors[:2], vectors[2:])
+        if h.shape[:-1].numel() == 0:  # torch's FFT refuses an empty batch
+            return h * phases[2]
         h = torch.fft.fft(h * phases[0], norm="ortho")
         h = _reflect(h, reflectors[0])[..., self.order]
         h = torch.fft.ifft(h * phases[1], norm="ortho")

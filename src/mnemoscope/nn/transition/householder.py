@@ -57,7 +57,7 @@ class Householder(Transition):
 
     def map(self, *parameters: Tensor) -> Float[Tensor, "n n"]:
         """Return V, by applying the reflections to the identity."""
-        return self._reflect(torch.diag(self.signs), *self._compact(parameters[0]))
+        return self._reflect(torch.diag(self.signs).to(parameters[0].dtype), *self._compact(parameters[0]))
 
     def multiply(self, h: Float[Tensor, "*batch n"], *parameters: Tensor) -> Float[Tensor, "*batch n"]:
         """Return V h in O(m n)."""
