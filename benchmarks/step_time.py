@@ -101,7 +101,7 @@ def main() -> None:
     arguments = parser.parse_args()
     shapes = [tuple(shape) for shape in arguments.shape] if arguments.shape else SHAPES
     lines = [
-        f"Ratios to torch.nn.RNN(tanh), median of {arguments.rounds} interleaved rounds; in parentheses the bar, if any;",
+        f"Ratios to torch.nn.RNN(tanh), median of {arguments.rounds} interleaved rounds; in parentheses the bar;",
         f"{machine()}; {datetime.date.today()}.",
         "",
     ]

@@ -43,6 +43,7 @@ class TorchGated(Stack):
     def kernel(self, *arguments: Any) -> Any:
         """Call torch's kernel."""
 
+    @torch.compiler.disable  # type: ignore[untyped-decorator]  # torch leaves its own kernels out of graphs too
     def unroll(
         self, w: Weights, x: Float[Tensor, "time batch input"], state: Any, lengths: Tensor | None
     ) -> tuple[Float[Tensor, "time batch n"], Any]:

@@ -58,7 +58,6 @@ def mask_of(lengths: Tensor | None, x: Tensor) -> Bool[Tensor, "time batch"] | N
     return torch.arange(x.shape[0], device=x.device)[:, None] < lengths.to(x.device)
 
 
-@torch.compiler.disable  # type: ignore[untyped-decorator]
 def transforming() -> bool:
     """Say whether a transform of `torch.func` is at work."""
     return torch._C._functorch.peek_interpreter_stack() is not None

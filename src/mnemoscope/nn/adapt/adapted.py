@@ -206,9 +206,9 @@ class AdaptedSequence(_Adapted, SequenceNetwork):
             return self._whole(x)
         if not self.causal:
             return by_length(lambda group, rows: self._whole(group), x, lengths)
-        alive = mask_of(lengths, x)
         y = self._whole(x)
-        return torch.where(alive[..., None], y, torch.zeros_like(y))
+        ended = torch.arange(x.shape[0], device=x.device)[:, None] >= lengths.to(x.device)
+        return y.masked_fill(ended[..., None], 0.0)
 
     def _whole(self, x: Tensor) -> Tensor:
         return self._call.output_of(self._call.returned(self.module, x))
