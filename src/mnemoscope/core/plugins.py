@@ -60,7 +60,7 @@ def _load_file(path: Path) -> ModuleType:
     sys.modules[name] = module  # dataclasses and typing look their module up here while it runs
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         del sys.modules[name]
         raise UserError(f"{path} cannot be run: {_brief(error)}") from error
     return module
@@ -73,7 +73,7 @@ def _import(name: str) -> ModuleType:
         raise UserError(f"the module {name!r} cannot be imported: {_brief(error)}") from error
 
 
-def _brief(error: Exception) -> str:
+def _brief(error: BaseException) -> str:
     line = f" (line {error.lineno})" if isinstance(error, SyntaxError) and error.lineno else ""
     message = error.msg if isinstance(error, SyntaxError) else str(error)
     return f"{type(error).__name__}: {' '.join(message.split())}{line}"

@@ -21,7 +21,7 @@ __all__ = ["GRU", "LSTM", "TorchGated", "lstm_cell"]
 class TorchGated(Stack):
     """Weights named as torch names them; whole sequences go through torch's kernel.
 
-    Under a transform of `torch.func` the kernel has no batching rule, and the step of the cell is scanned instead.
+    A transform of `torch.func` has no rule for the kernel, nor has torch.compile: there the cell's step is scanned.
     """
 
     gates: int
@@ -43,12 +43,11 @@ class TorchGated(Stack):
     def kernel(self, *arguments: Any) -> Any:
         """Call torch's kernel."""
 
-    @torch.compiler.disable  # type: ignore[untyped-decorator]  # torch leaves its own kernels out of graphs too
     def unroll(
         self, w: Weights, x: Float[Tensor, "time batch input"], state: Any, lengths: Tensor | None
     ) -> tuple[Float[Tensor, "time batch n"], Any]:
         """Run whole sequences through torch's kernel."""
-        if transforming():
+        if torch.compiler.is_compiling() or transforming():
             return super().unroll(w, x, state, lengths)
         several = isinstance(state, tuple)
         hx = tuple(part.unsqueeze(0) for part in state) if several else state.unsqueeze(0)

@@ -28,14 +28,13 @@ _BATCH = (2, None, None, None, 1, None)
 _WEIGHTS = (1, 2, 3, 5)
 
 
-@torch.compiler.disable  # type: ignore[untyped-decorator]
 def can_fuse(w: dict[str, Any]) -> bool:
     """Say whether the fused recurrence can serve these weights here.
 
-    It needs V as a matrix, and has no forward-mode derivative: under `torch.func.jvp`, `jacfwd` and `hessian` the plain
-    loop runs.
+    It needs V as a matrix. It has no forward-mode derivative, and torch.compile would trace into its loops: under
+    `torch.func.jvp`, `jacfwd`, `hessian` and `torch.compile` the plain loop runs.
     """
-    if "weight_hh" not in w or torch.autograd.forward_ad._current_level >= 0:
+    if "weight_hh" not in w or torch.compiler.is_compiling() or torch.autograd.forward_ad._current_level >= 0:
         return False
     transforms = torch._C._functorch.get_interpreter_stack() or ()
     return all(transform.key() != torch._C._functorch.TransformType.Jvp for transform in transforms)
@@ -54,8 +53,6 @@ def last_alive(states: Tensor, lengths: Tensor) -> Tensor:
     return states[ends, torch.arange(states.shape[1], device=states.device)]
 
 
-# torch.compile would unroll it step by step: seconds of compilation for no gain.
-@torch.compiler.disable  # type: ignore[untyped-decorator]
 def recurrence(
     x: Tensor, u: Tensor | None, b: Tensor | None, v: Tensor, h0: Tensor, c: Tensor | None, plan: Plan
 ) -> Tensor:

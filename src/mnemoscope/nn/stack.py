@@ -354,6 +354,7 @@ class Stack(Recurrent):
     def extra_repr(self) -> str:
         """Sizes first, then the options that are not at their default."""
         defaults = option_defaults(type(self)) | {"input_size": self.input_size, "hidden_size": self.hidden_size}
+        defaults |= {name: getattr(self, f"{name}_default", value) for name, value in defaults.items()}
         named = {name: value for name, value in self.options.items() if value != defaults[name]}
         return ", ".join([f"{self.input_size}, {self.hidden_size}", *(f"{k}={v!r}" for k, v in named.items())])
 
