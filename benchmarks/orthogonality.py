@@ -1,6 +1,6 @@
 """Drift from orthogonality: the largest entry of |V* V - I| after training steps, for every orthogonal map at n = 128.
 
-Each step is Adam with rate 1e-3 on the loss <G, V>, G a new Gaussian matrix every time: a walk that no map can settle in.
+Each step is Adam with rate 1e-3 on the loss <G, V>, G a new Gaussian matrix every time: a walk that never settles.
 ``full-urnn`` is shown with and without its projection. Run ``python benchmarks/orthogonality.py`` for the table in
 docs/benchmarks.
 """

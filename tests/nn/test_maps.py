@@ -89,3 +89,14 @@ def test_polar_squares_the_distance_from_orthogonality():
 def test_not_a_number_comes_through():
     a = torch.full((3, 3), torch.nan)
     assert exponential(a).isnan().all()
+
+
+@pytest.mark.parametrize("name", sorted(PAIRS))
+def test_forward_mode_takes_the_naive_twin(name):
+    fast, _ = PAIRS[name]
+    a = skew(3, 2.0, torch.float64)
+
+    def function(x):
+        return fast(skew_part(x))
+
+    torch.testing.assert_close(torch.func.jacfwd(function)(a), torch.func.jacrev(function)(a), rtol=1e-10, atol=1e-10)

@@ -20,6 +20,7 @@ from torch.autograd import Function
 from mnemoscope.nn import kernel
 from mnemoscope.nn.activation import activate, modrelu
 from mnemoscope.nn.kernel import Plan
+from mnemoscope.nn.scan import forward_mode
 
 __all__ = ["Plan", "alive_at_steps", "can_fuse", "last_alive", "naive_recurrence", "recurrence"]
 
@@ -34,10 +35,7 @@ def can_fuse(w: dict[str, Any]) -> bool:
     It needs V as a matrix. It has no forward-mode derivative, and torch.compile would trace into its loops: under
     `torch.func.jvp`, `jacfwd`, `hessian` and `torch.compile` the plain loop runs.
     """
-    if "weight_hh" not in w or torch.compiler.is_compiling() or torch.autograd.forward_ad._current_level >= 0:
-        return False
-    transforms = torch._C._functorch.get_interpreter_stack() or ()
-    return all(transform.key() != torch._C._functorch.TransformType.Jvp for transform in transforms)
+    return "weight_hh" in w and not torch.compiler.is_compiling() and not forward_mode()
 
 
 def alive_at_steps(lengths: Tensor | None, steps: int) -> tuple[int, ...] | None:

@@ -10,7 +10,7 @@ from jaxtyping import Bool
 from torch import Tensor
 from torch.utils._pytree import tree_leaves, tree_map
 
-__all__ = ["mask_of", "scan", "transforming"]
+__all__ = ["forward_mode", "mask_of", "scan", "transforming"]
 
 State = TypeVar("State")
 
@@ -61,6 +61,14 @@ def mask_of(lengths: Tensor | None, x: Tensor) -> Bool[Tensor, "time batch"] | N
 def transforming() -> bool:
     """Say whether a transform of `torch.func` is at work."""
     return torch._C._functorch.peek_interpreter_stack() is not None
+
+
+def forward_mode() -> bool:
+    """Say whether forward-mode derivatives are being taken (`torch.func.jvp`, `jacfwd`, `hessian`)."""
+    if torch.autograd.forward_ad._current_level >= 0:
+        return True
+    transforms = torch._C._functorch.get_interpreter_stack() or ()
+    return any(transform.key() == torch._C._functorch.TransformType.Jvp for transform in transforms)
 
 
 def _where(alive: Bool[Tensor, " batch"], new: Tensor, old: Tensor) -> Tensor:

@@ -47,8 +47,16 @@ class Transition(nn.Module, ABC):
         """Shapes of the unconstrained parameters."""
 
     @abstractmethod
+    def draw(self, generator: torch.Generator | None) -> tuple[Tensor, ...]:
+        """Draw the parameters of a random member of the set, as the literature starts training, on the CPU."""
+
+    @torch.no_grad()
     def sample(self, generator: torch.Generator | None = None) -> tuple[Tensor, ...]:
-        """Draw the parameters of a random member of the set, as the literature starts training."""
+        """Draw the parameters of a random member of the set, in this transition's own type.
+
+        Where the map has a base, signs or an order beside them, these are drawn with them and set.
+        """
+        return tuple(p.to(device=self._like.device, dtype=self._like.dtype) for p in self.draw(generator))
 
     @abstractmethod
     def map(self, *parameters: Tensor) -> Inexact[Tensor, "n n"]:

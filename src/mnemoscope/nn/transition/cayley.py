@@ -20,8 +20,7 @@ __all__ = ["ComplexScaledCayley", "RebasedCayley", "ScaledCayley", "inverse_cayl
 
 def inverse_cayley(matrix: Inexact[Tensor, "n n"]) -> Inexact[Tensor, "n n"]:
     """Return the A with cayley(A) = V; there is none when V has the eigenvalue -1."""
-    identity = torch.eye(matrix.shape[-1], dtype=matrix.dtype)
-    if torch.linalg.svdvals(identity + matrix)[-1] < 1e-7:
+    if _has_minus_one(matrix):
         raise UserError(
             "the matrix must not have the eigenvalue -1 (after the scaling), where the Cayley transform "
             "has no inverse; rotate it a little, or use exprnn, whose map reaches it"
@@ -29,10 +28,15 @@ def inverse_cayley(matrix: Inexact[Tensor, "n n"]) -> Inexact[Tensor, "n n"]:
     return cayley(matrix)
 
 
+def _has_minus_one(matrix: Inexact[Tensor, "n n"]) -> bool:
+    identity = torch.eye(matrix.shape[-1], dtype=matrix.dtype)
+    return bool(torch.linalg.svdvals(identity + matrix)[-1] < 1e-7)
+
+
 class ScaledCayley(SkewTransition):
     """V = (I + A)^-1 (I - A) D, D = diag(+1, .., +1, -1, .., -1) with `negative` entries -1 (scoRNN)."""
 
-    set_name: ClassVar[str] = "orthogonal, with the determinant of D"
+    set_name: ClassVar[str] = "orthogonal with the determinant of D, and V D without the eigenvalue -1"
     signs: Tensor
 
     def __init__(self, size: int, negative: int, init: str = "cayley") -> None:
@@ -58,9 +62,11 @@ class ScaledCayley(SkewTransition):
         return self.coordinates(inverse_cayley(matrix * self.signs.to(matrix)))
 
     def contains(self, matrix: Float[Tensor, "n n"]) -> bool:
-        """Whether V is orthogonal with the determinant of D."""
-        sign = torch.linalg.det(matrix.double()) * self.signs.double().cpu().prod()
-        return is_orthogonal(matrix) and bool(sign > 0)
+        """Whether V is orthogonal with the determinant of D, and V D has not the eigenvalue -1."""
+        if not is_orthogonal(matrix):
+            return False
+        turned = matrix.double() * self.signs.double().cpu()
+        return bool(torch.linalg.det(turned) > 0) and not _has_minus_one(turned)
 
 
 class ComplexScaledCayley(SkewTransition):
@@ -89,10 +95,10 @@ class ComplexScaledCayley(SkewTransition):
         """Return the A with cayley(A) = V."""
         return inverse_cayley(matrix)
 
-    def sample(self, generator: torch.Generator | None = None) -> tuple[Tensor, ...]:
+    def draw(self, generator: torch.Generator | None) -> tuple[Tensor, ...]:
         """Draw A as `init` says, and theta ~ U(0, 2 pi)."""
         theta = 2 * math.pi * torch.rand(self.size, generator=generator, dtype=torch.float64)
-        return (*super().sample(generator), theta)
+        return (*super().draw(generator), theta)
 
     def solve(self, matrix: Inexact[Tensor, "n n"]) -> tuple[Tensor, ...]:
         """Return A and one common theta: pi away from the middle of the widest gap between V's eigenvalues.

@@ -38,9 +38,9 @@ class Factorised(Transition):
         """The skew coordinates of both factors, and p: n^2 in all."""
         return (*self.left.shapes, *self.right.shapes, (self.size,))
 
-    def sample(self, generator: torch.Generator | None = None) -> tuple[Tensor, ...]:
+    def draw(self, generator: torch.Generator | None) -> tuple[Tensor, ...]:
         """Start orthogonal: W_1 as `init` says, W_2 = I, s = 1."""
-        left, right = self.left.sample(generator), self.right.sample(generator)
+        left, right = self.left.draw(generator), self.right.draw(generator)
         return (*left, *right, torch.zeros(self.size))
 
     def map(self, *parameters: Tensor) -> Float[Tensor, "n n"]:

@@ -37,7 +37,7 @@ class Fourier(Transition):
         """Three rows of angles; real and imaginary parts of two reflection vectors: 7n."""
         return ((3, self.size), (4, self.size))
 
-    def sample(self, generator: torch.Generator | None = None) -> tuple[Tensor, ...]:
+    def draw(self, generator: torch.Generator | None) -> tuple[Tensor, ...]:
         """Draw angles from U(-pi, pi), vectors from U(-1, 1), and the permutation."""
         angles = math.pi * (2 * torch.rand(self.shapes[0], generator=generator, dtype=torch.float64) - 1)
         vectors = 2 * torch.rand(self.shapes[1], generator=generator, dtype=torch.float64) - 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import ClassVar
 
 import torch
@@ -43,16 +44,17 @@ class Householder(Transition):
         """All entries of the vectors that may differ from zero: m n - m (m-1) / 2."""
         return ((len(self._rows),),)
 
-    def sample(self, generator: torch.Generator | None = None) -> tuple[Tensor, ...]:
-        """Draw reflections that turn each axis into a uniform direction; for m = n, V is uniform on rotations."""
+    def draw(self, generator: torch.Generator | None) -> tuple[Tensor, ...]:
+        """Draw reflections that turn each axis into a uniform direction: for m = n, V is uniform.
+
+        D is the identity then, and the determinant of V is that of m reflections, (-1)^m.
+        """
         vectors = torch.randn(self.reflections, self.size, generator=generator, dtype=torch.float64).triu()
         vectors = vectors / vectors.norm(dim=1, keepdim=True)
-        lead = torch.where(vectors.diagonal() < 0, -1.0, 1.0).double()
-        vectors.diagonal().add_(lead)
-        signs = torch.ones(self.size, dtype=torch.float64)
-        signs[: self.reflections] = -lead
-        signs[-1] *= signs.prod() * (-1) ** self.reflections  # determinant 1
-        self.signs.copy_(signs)
+        vectors.diagonal().sub_(1.0)
+        if self.reflections == self.size:
+            vectors[-1, -1] = 1.0  # on one axis there is but one reflection
+        self.signs.fill_(1.0)
         return self._pack(vectors)
 
     def map(self, *parameters: Tensor) -> Float[Tensor, "n n"]:
@@ -74,14 +76,29 @@ class Householder(Transition):
         if not is_orthogonal(matrix):
             return False
         _, rest = self._decompose(matrix.double())
-        return bool((rest - torch.diag(rest.diagonal().sign())).abs().max() <= torch.finfo(matrix.dtype).eps ** 0.5)
+        return _distance_from_signs(rest) <= math.sqrt(torch.finfo(matrix.dtype).eps)
 
     def _decompose(self, matrix: Float[Tensor, "n n"]) -> tuple[Float[Tensor, "m n"], Float[Tensor, "n n"]]:
+        """Return the reflections and what they leave.
+
+        Each may leave either sign. The one away from cancellation is the more exact, but with few reflections only the
+        present signs may lead back to the present matrix; the choice that leaves less is taken.
+        """
+        free = self._reduce(matrix, None)
+        if _distance_from_signs(free[1]) < 1e-12:
+            return free
+        kept = self._reduce(matrix, self.signs.to(matrix))
+        return min(free, kept, key=lambda found: _distance_from_signs(found[1]))
+
+    def _reduce(
+        self, matrix: Float[Tensor, "n n"], signs: Float[Tensor, " n"] | None
+    ) -> tuple[Float[Tensor, "m n"], Float[Tensor, "n n"]]:
         rest, vectors = matrix.clone(), torch.zeros(self.reflections, self.size, dtype=matrix.dtype)
         for k in range(self.reflections):
             column = rest[:, k].clone()
             column[:k] = 0
-            column[k] += column.norm() * (1.0 if column[k] >= 0 else -1.0)  # away from cancellation
+            left = -1.0 if column[k] >= 0 else 1.0
+            column[k] -= column.norm() * (left if signs is None else float(signs[k]))
             vectors[k] = column
             unit = column / column.norm()
             rest = rest - 2 * torch.outer(unit, unit @ rest)
@@ -102,3 +119,8 @@ class Householder(Transition):
     ) -> Float[Tensor, "n any"]:
         inner: Tensor = torch.linalg.solve_triangular(triangle, vectors @ columns, upper=True)
         return columns - vectors.mT @ inner
+
+
+def _distance_from_signs(matrix: Float[Tensor, "n n"]) -> float:
+    distance = float((matrix - torch.diag(matrix.diagonal().sign())).abs().max())
+    return math.inf if math.isnan(distance) else distance

@@ -49,13 +49,13 @@ class Rebased(SkewTransition):
         return moved if self.every is None else self._base(moved.dtype) @ moved
 
     @torch.no_grad()
-    def sample(self, generator: torch.Generator | None = None) -> tuple[Tensor, ...]:
+    def draw(self, generator: torch.Generator | None) -> tuple[Tensor, ...]:
         """Draw A; with a moving base, the base becomes f(A) and A zero."""
         if self.every is None:
-            return super().sample(generator)
+            return super().draw(generator)
         if self.init == "random":
             return self.move(random_orthogonal(self.size, generator, field=self.field))
-        drawn = (p.to(self._like.device, torch.float64) for p in super().sample(generator))
+        drawn = (p.to(self._like.device, torch.float64) for p in super().draw(generator))
         return self.move(self.curve(self.algebra(*drawn)))
 
     def solve(self, matrix: Inexact[Tensor, "n n"]) -> tuple[Tensor, ...]:

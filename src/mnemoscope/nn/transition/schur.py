@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
-import scipy.linalg
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -15,6 +14,7 @@ from torch import Tensor
 from mnemoscope.core.errors import UserError, choice, expected
 from mnemoscope.nn.transition.base import Transition
 from mnemoscope.nn.transition.exponential import Exponential
+from mnemoscope.nn.transition.real_schur import paired_schur
 
 __all__ = ["BLOCKS", "GAMMAS", "Schur"]
 
@@ -87,9 +87,9 @@ class Schur(Transition):
         found.setdefault("log_ratio", parameters[0].new_zeros(pairs))
         return found
 
-    def sample(self, generator: torch.Generator | None = None) -> tuple[Tensor, ...]:
+    def draw(self, generator: torch.Generator | None) -> tuple[Tensor, ...]:
         """Start orthogonal: P as `init` says, theta ~ U(0, 2 pi), gamma = 1, T = 0, r = 1."""
-        skew = self.orthogonal_map.sample(generator)[0]
+        skew = self.orthogonal_map.draw(generator)[0]
         draw = torch.rand(self.size // 2, generator=generator, dtype=torch.float64)
         values = {"skew": skew, "theta": 2 * math.pi * draw}
         fill = {"gamma": 1.0}
@@ -143,32 +143,25 @@ class Schur(Transition):
 
     def solve(self, matrix: Float[Tensor, "n n"]) -> tuple[Tensor, ...]:
         """Return the parameters from SciPy's real Schur form, turned around into a lower one."""
-        found = self._decompose(matrix, math.inf)
+        found = self._decompose(matrix, 1e-3)
         return tuple(torch.as_tensor(found[name]) for name in self._names)
 
     def _decompose(self, matrix: Float[Tensor, "n n"], tolerance: float) -> dict[str, np.ndarray]:
-        # An upper Schur form read from its end is a lower one; a lone real eigenvalue is sorted to its front.
-        upper, z, *_ = scipy.linalg.schur(matrix.numpy(), output="real", sort=lambda re, im: abs(im) == 0)
-        form, p = upper[::-1, ::-1].copy(), z[:, ::-1].copy()
-        if np.linalg.det(p) < 0:  # P must be a rotation: turn its first column, and the form with it
-            p[:, 0], form[:, 0], form[0] = -p[:, 0], -form[:, 0], -form[0]
+        allowed = tolerance * max(1.0, float(matrix.abs().max()))
+        p, form = paired_schur(matrix.numpy(), lambda block: self._block(*block.ravel())[3] <= allowed)
         pairs = self.size // 2
         theta, gamma, ratio = np.zeros(pairs), np.ones(self.size - pairs), np.ones(pairs)
-        scale = max(1.0, float(np.abs(form).max()))
         for k in range(pairs):
-            (a, b), (c, d) = form[2 * k : 2 * k + 2, 2 * k : 2 * k + 2]
-            theta[k], gamma[k], ratio[k], left = self._block(a, b, c, d)
-            if left > tolerance * scale:
-                raise expected(
-                    "the matrix",
-                    f"one whose 2 x 2 Schur blocks block={self.block!r} reaches",
-                    [[float(f"{x:.4g}") for x in row] for row in ((a, b), (c, d))],
-                )
+            block = form[2 * k : 2 * k + 2, 2 * k : 2 * k + 2]
+            theta[k], gamma[k], ratio[k], left = self._block(*block.ravel())
+            if left > allowed:
+                reached = f"one whose 2 x 2 Schur blocks block={self.block!r} reaches"
+                raise expected("the matrix", reached, [[float(f"{x:.4g}") for x in row] for row in block])
             if self.block == "published":
                 form[2 * k + 1, 2 * k] -= gamma[k] * math.sin(theta[k])
         if self.size % 2:
             gamma[-1] = form[-1, -1]
-        if self.gamma == "clamped" and (distance := float(np.abs(gamma - 1).max())) > tolerance:
+        if self.gamma == "clamped" and (distance := float(np.abs(gamma - 1).max())) > allowed:
             raise expected("the matrix", "one with eigenvalues of modulus 1, as gamma is clamped", 1 + distance)
         skew = self.orthogonal_map.solve(torch.from_numpy(p))[0].numpy()
         lower = form[self._rows.cpu().numpy(), self._columns.cpu().numpy()]
@@ -177,7 +170,9 @@ class Schur(Transition):
     def _block(self, a: float, b: float, c: float, d: float) -> tuple[float, float, float, float]:
         """Return theta, gamma, r of a block, and what of it they leave out."""
         if self.block == "published":  # the entry c is free
-            return math.atan2(-b, (a + d) / 2), math.hypot(b, (a + d) / 2), 1.0, abs(a - d)
+            gamma = math.hypot(b, (a + d) / 2)
+            left = max(abs(a - d), abs(gamma - 1) if self.gamma == "clamped" else 0.0)
+            return math.atan2(-b, (a + d) / 2), gamma, 1.0, left
         if self.block == "balanced" and b * c < 0:
             sine = math.copysign(math.sqrt(-b * c), c)
             return math.atan2(sine, (a + d) / 2), math.hypot(sine, (a + d) / 2), math.sqrt(-b / c), abs(a - d)

@@ -83,7 +83,7 @@ class SkewTransition(Transition):
     def inverse_curve(self, matrix: Inexact[Tensor, "n n"]) -> Inexact[Tensor, "n n"]:
         """Return an A with f(A) = `matrix`."""
 
-    def sample(self, generator: torch.Generator | None = None) -> tuple[Tensor, ...]:
+    def draw(self, generator: torch.Generator | None) -> tuple[Tensor, ...]:
         """Draw A as `init` says."""
         if self.init == "random":
             rotation = random_orthogonal(self.size, generator, field=self.field)
@@ -145,7 +145,7 @@ def log_orthogonal(matrix: Inexact[Tensor, "n n"]) -> Inexact[Tensor, "n n"]:
     minus_ones: list[int] = []
     i, n = 0, len(s)
     while i < n:
-        if i + 1 < n and abs(s[i + 1, i]) > 1e-7:
+        if i + 1 < n and s[i + 1, i] != 0:  # LAPACK writes exact zeros between real eigenvalues
             angle = math.atan2((s[i + 1, i] - s[i, i + 1]) / 2, (s[i, i] + s[i + 1, i + 1]) / 2)
             log[i + 1, i], log[i, i + 1] = angle, -angle
             i += 2
