@@ -1,6 +1,6 @@
 """The loops of the fused recurrence, forward and backward, in place on one buffer. No autograd in here.
 
-Tensors: x (T, *K, B, d), U (*K, n, d), b and c (*K, 1, n), V (*K, n, n), h_0 (*K, B, n), where *K is nothing for one
+Tensors: x (T, *K, B, d), U (*K, n, d), b and c (*K, n), V (*K, n, n), h_0 (*K, B, n), where *K is nothing for one
 network and one axis for a population.
 """
 
@@ -18,8 +18,11 @@ __all__ = ["Plan", "Tensors", "pull_back", "run"]
 Tensors = tuple[Any, ...]
 """x, U, b, V, h_0, c; U, b and c may be None."""
 
-_CHUNK = 2**18
-"""Numbers in a chunk of the backward pass: 1 MiB in float32, which stays in the processor's cache."""
+_CHUNK = 2**17
+"""Numbers in a chunk of the backward pass: half a MiB in float32, which stays in the processor's cache."""
+
+_ROWS = 1024
+"""Rows that a chunk has at least: a product over fewer is slow."""
 
 
 class Plan(NamedTuple):
@@ -48,7 +51,7 @@ def run(x: Tensor, u: Tensor | None, b: Tensor | None, v: Tensor, h0: Tensor, c:
     """Return h_1 .. h_T; steps after the end of a sequence are zero."""
     out = _drive(x, u, b)
     weight = v.mT.contiguous()  # the product with h runs half again as fast on a contiguous matrix
-    add_product, bend, previous = _add_product(v), PHIS[plan.phi].bend(c), h0
+    add_product, bend, previous = _add_product(v), PHIS[plan.phi].bend(_row(c)), h0
     slices = out.unbind(0) if plan.sizes is None else _alive(out, plan.sizes)
     for h in slices:
         add_product(h, previous if plan.sizes is None else previous[..., : h.shape[-2], :], weight)
@@ -67,10 +70,9 @@ def pull_back(
     """
     x, u, b, v, h0, c = tensors
     steps, weight = x.shape[0], v.contiguous()
-    every = plan.checkpoint or max(1, _CHUNK // max(1, g[0].numel()))
+    every = plan.checkpoint or max(_CHUNK // max(1, g[0].numel()), _ROWS // max(1, g.shape[-2]), 1)
     dx = torch.empty_like(x) if wanted[0] else None
-    sums: list[Any] = [None if not want else 0 for want in wanted]
-    later = None
+    phi, sums, later = PHIS[plan.phi], _Sums(), None
     for start in reversed(range(0, steps, every)):
         part = slice(start, min(start + every, steps))
         chunk = plan.part(part)
@@ -79,21 +81,34 @@ def pull_back(
         else:
             before = h0 if start == 0 else kept[start // every - 1]
             out = run(x[part], u, b, v, before, c, chunk)
-        slopes = PHIS[plan.phi].slopes(out, c)
+        slopes = phi.slopes(out, _row(c))
         da = _chain(g[part], weight, slopes, chunk, later)
         later = da[0]
         if dx is not None:
             torch.matmul(da, u, out=dx[part]) if u is not None else dx[part].copy_(da)
         if wanted[1]:
-            sums[1] = sums[1] + _input_gradient(da, x[part])
+            sums.add("u", _input_gradient(da, x[part]))
         if wanted[2]:
-            sums[2] = sums[2] + da.sum(0).sum(-2, keepdim=True)
+            sums.add("b", da.flatten(0, 1).sum(0) if da.dim() == 3 else da.sum(0).sum(1))
         if wanted[3]:
-            sums[3] = sums[3] + _recurrent_gradient(da, before, out)
+            sums.add("v", _recurrent_gradient(da, before, out))
         if wanted[5]:
-            sums[5] = sums[5] + PHIS[plan.phi].bias_gradient(da, *slopes)
+            sums.add("c", phi.bias_gradient(da, *slopes))
     dh0 = later @ weight if wanted[4] and later is not None else None
-    return dx, sums[1], sums[2], sums[3], dh0, sums[5]
+    return dx, sums.get("u"), sums.get("b"), sums.get("v"), dh0, sums.get("c")
+
+
+class _Sums(dict[str, Tensor]):
+    """Gradients by name, added up chunk by chunk."""
+
+    def add(self, name: str, part: Tensor) -> None:
+        """Add the part of one chunk."""
+        self[name] = self[name] + part if name in self else part
+
+
+def _row(vector: Tensor | None) -> Tensor | None:
+    """Return a bias so that it adds to (*K, B, n)."""
+    return vector.unsqueeze(-2) if vector is not None and vector.dim() == 2 else vector
 
 
 def _add_product(v: Tensor) -> Any:
@@ -114,7 +129,7 @@ def _drive(x: Tensor, u: Tensor | None, b: Tensor | None) -> Tensor:
         if b is None:
             torch.bmm(now, weight, out=driven)
         else:
-            torch.baddbmm(b, now, weight, out=driven)
+            torch.baddbmm(_row(b), now, weight, out=driven)  # type: ignore[arg-type]
     return out
 
 
@@ -132,12 +147,15 @@ def _chain(g: Tensor, v: Tensor, slopes: tuple[Tensor, ...], plan: Plan, later: 
     da = g.clone(memory_format=torch.contiguous_format)
     add_product, pull = _add_product(v), PHIS[plan.phi].pull
     by_step = list(zip(*(slope.unbind(0) for slope in slopes), strict=True)) or [()] * len(da)
-    for t, target in reversed(list(enumerate(da.unbind(0)))):
+    targets, identity = da.unbind(0), not slopes
+    for t in range(len(targets) - 1, -1, -1):
+        target = targets[t]
         if later is not None:
             add_product(target, later, v)
         if plan.sizes is not None:
             target[..., plan.sizes[t] :, :] = 0
-        pull(target, *by_step[t])
+        if not identity:
+            pull(target, *by_step[t])
         later = target
     return da
 

@@ -30,7 +30,7 @@ class Phi(ABC):
         g.mul_(slopes[0])
 
     def bias_gradient(self, g: Tensor, *slopes: Tensor) -> Tensor:
-        """Return the gradient of modReLU's bias, (*K, 1, n), from that of z at many steps."""
+        """Return the gradient of modReLU's bias, (*K, n), from that of z at many steps."""
         raise TypeError(f"{type(self).__name__} has no bias of its own")
 
 
@@ -85,39 +85,45 @@ class _ModReLU(Phi):
         return sign * sign, sign
 
     def bias_gradient(self, g: Tensor, *slopes: Tensor) -> Tensor:
-        return (g * slopes[1]).sum(0).sum(-2, keepdim=True)
+        return _sum_over_steps(g * slopes[1])
 
 
 class _ComplexModReLU(Phi):
     """z / |z| relu(|z| + c) of n/2 complex numbers: their real parts, then their imaginary parts.
 
-    With y = s z and u = y / |y|, the gradient g becomes s g + (1 - s) (u . g) u, and that of c is u . g.
+    With y = s z the gradient g becomes s g + (1 - s) (y . g) / |y|^2 y, and that of c is y . g / |y|.
     """
 
     def bend(self, c: Any) -> Bend:
-        tiny = torch.finfo(c.dtype).tiny
+        tiny, one = torch.finfo(c.dtype).tiny, c.new_ones(())
 
         def bend(h: Tensor) -> None:
-            radius = _radius(h)
-            scale = (radius + c).relu_().div_(radius.clamp_min_(tiny))
+            inverse = _square(h).clamp_min_(tiny).rsqrt_()
+            scale = torch.addcmul(one, inverse, c, out=inverse).relu_()
             _pairs(h).mul_(scale.unsqueeze(-2))
 
         return bend
 
     def slopes(self, y: Tensor, c: Any) -> tuple[Tensor, ...]:
-        radius = _radius(y)
-        scale = (radius / (radius - c)).masked_fill_(radius == 0, 0.0).unsqueeze(-2)
-        unit = _pairs(y) / radius.clamp_min_(torch.finfo(y.dtype).tiny).unsqueeze(-2)
-        return scale, unit, unit * (1 - scale)
+        # Where y is zero nothing passes: s is zero there to rounding, since 1 / |y| is taken as huge.
+        inverse = _square(y).clamp_min_(torch.finfo(y.dtype).tiny).rsqrt_()
+        scale = torch.addcmul(c.new_ones(()), inverse, c, value=-1).reciprocal_()
+        rest = (1 - scale).mul_(inverse).mul_(inverse)
+        return scale.unsqueeze(-2), rest, y, inverse, torch.empty_like(inverse)
 
     def pull(self, g: Tensor, *slopes: Tensor) -> None:
-        scale, unit, rest = slopes
-        pair = _pairs(g)
-        along = (pair * unit).sum(-2, keepdim=True)
-        pair.mul_(scale).addcmul_(along, rest)
+        scale, rest, y, _, along = slopes
+        (real, imaginary), (y_real, y_imaginary) = g.chunk(2, dim=-1), y.chunk(2, dim=-1)
+        torch.mul(real, y_real, out=along).addcmul_(imaginary, y_imaginary)
+        _pairs(g).mul_(scale).addcmul_(_pairs(y), (along * rest).unsqueeze(-2))
 
     def bias_gradient(self, g: Tensor, *slopes: Tensor) -> Tensor:
-        return (_pairs(g) * slopes[1]).sum((0, -2)).sum(-2, keepdim=True)
+        return _sum_over_steps(slopes[3] * slopes[4])
+
+
+def _sum_over_steps(parts: Tensor) -> Tensor:
+    """Return the sum over time and batch of (T, *K, B, n)."""
+    return parts.flatten(0, 1).sum(0) if parts.dim() == 3 else parts.sum(0).sum(1)
 
 
 def _pairs(h: Tensor) -> Tensor:
@@ -125,9 +131,10 @@ def _pairs(h: Tensor) -> Tensor:
     return h.view(*h.shape[:-1], 2, h.shape[-1] // 2)
 
 
-def _radius(h: Tensor) -> Tensor:
+def _square(h: Tensor) -> Tensor:
+    """Return the squared moduli of [Re, Im]."""
     real, imaginary = h.chunk(2, dim=-1)
-    return torch.addcmul(real * real, imaginary, imaginary).sqrt_()
+    return torch.mul(real, real).addcmul_(imaginary, imaginary)
 
 
 PHIS: dict[str, Phi] = {

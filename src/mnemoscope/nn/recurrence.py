@@ -4,9 +4,9 @@ One buffer (T, B, n) holds what the input contributes; each step adds V h_{t-1} 
 place (`mnemoscope.nn.kernel`). Nothing else is kept for the backward pass, since phi' is a function of the output. The
 gradients of V and U are one product over all steps at the end. The naive twin is `naive_recurrence`.
 
-Inside, every tensor has an axis K for a population of networks of one shape: x (T, K, B, d), U (K, n, d), b and c
-(K, 1, n), V (K, n, n), h_0 (K, B, n). A single network is K = 1; `torch.vmap` over weights becomes a part of K, and
-over inputs alone a part of B.
+For a population of K networks of one shape, the axis K stands before every weight and before the batch: x (T, K, B, d),
+U (K, n, d), b and c (K, n), V (K, n, n), h_0 (K, B, n). `torch.vmap` over weights becomes a part of K, and over inputs
+alone a part of B.
 """
 
 from __future__ import annotations
@@ -24,9 +24,8 @@ from mnemoscope.nn.scan import forward_mode
 
 __all__ = ["Plan", "alive_at_steps", "can_fuse", "last_alive", "naive_recurrence", "recurrence"]
 
-_POPULATION = (1, 0, 0, 0, 0, 0)
-_BATCH = (2, None, None, None, 1, None)
 _WEIGHTS = (1, 2, 3, 5)
+"""Where U, b, V and c stand among x, U, b, V, h_0, c."""
 
 
 def can_fuse(w: dict[str, Any]) -> bool:
@@ -59,15 +58,14 @@ def recurrence(
     x is (T, B, d), U (n, d) or None when x is what the input contributes, V (n, n), h_0 (B, n), b and c (n) or None:
     the bias that is added, and that of modReLU.
     """
-    rows = (x, u, _row(b), v, h0, _row(c))
-    single = [None if t is None else t.unsqueeze(axis) for t, axis in zip(rows, _POPULATION, strict=True)]
-    out: Tensor = _Recurrence.apply(*single, plan)  # type: ignore[no-untyped-call]
-    return out.squeeze(1)
+    out: Tensor = _Recurrence.apply(x, u, b, v, h0, c, plan)
+    return out
 
 
 def naive_recurrence(x: Tensor, u: Any, b: Any, v: Tensor, h0: Tensor, c: Any, plan: Plan) -> Tensor:
-    """Return the same by the definition; b and c are rows (1, n), and all may have the axis K."""
+    """Return the same by the definition."""
     h, outputs = h0, []
+    b, c = (None if row is None else row.unsqueeze(-2) for row in (b, c))
     for t in range(x.shape[0]):
         a = x[t] if u is None else x[t] @ u.mT
         z = h @ v.mT + (a if b is None else a + b)
@@ -83,18 +81,25 @@ def naive_recurrence(x: Tensor, u: Any, b: Any, v: Tensor, h0: Tensor, c: Any, p
     return torch.stack(outputs)
 
 
-def _row(vector: Tensor | None) -> Tensor | None:
-    return None if vector is None else vector.unsqueeze(-2)
+class _Quick(Function):
+    """A Function whose `apply` leaves out what torch does for transforms of `torch.func` where there is none.
+
+    Matching the arguments with forward's signature alone takes as long as a step of a small network.
+    """
+
+    @classmethod
+    def apply(cls, *arguments: Any) -> Any:
+        """Call the function."""
+        if torch._C._are_functorch_transforms_active():
+            return super().apply(*arguments)  # type: ignore[no-untyped-call]
+        return super(Function, cls).apply(*arguments)  # type: ignore[misc]
 
 
-class _Recurrence(Function):
+class _Recurrence(_Quick):
     @staticmethod
     def forward(*inputs: Any) -> Tensor:
-        *tensors, plan = inputs
-        single = tensors[3].shape[0] == 1
-        x, u, b, v, h0, c = _squeeze(tensors, _POPULATION, single)
-        out = kernel.run(x, u, b, v, h0, c, plan)
-        return out.unsqueeze(1) if single else out
+        x, u, b, v, h0, c, plan = inputs
+        return kernel.run(x, u, b, v, h0, c, plan)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
@@ -106,31 +111,27 @@ class _Recurrence(Function):
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> Any:
         wanted = tuple(ctx.needs_input_grad[:6])
-        parts = _Backward.apply(g, *ctx.saved_tensors, ctx.plan, wanted)  # type: ignore[no-untyped-call]
-        return (*_spread(parts, wanted), None)
+        nested = torch.is_grad_enabled() or torch._C._are_functorch_transforms_active()
+        run = _Backward.apply if nested else _Backward.forward
+        return (*_spread(run(g, *ctx.saved_tensors, ctx.plan, wanted), wanted), None)
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[Any, ...], *inputs: Any) -> tuple[Tensor, int]:
         *tensors, plan = inputs
         fold = all(in_dims[i] is None for i in _WEIGHTS)
-        axes = _BATCH if fold else _POPULATION
-        merged = [_merge(t, d, info.batch_size, a, fold) for t, d, a in zip(tensors, in_dims, axes, strict=False)]
-        plan = _folded(plan, info.batch_size) if fold else plan
-        out: Tensor = _Recurrence.apply(*merged, plan)  # type: ignore[no-untyped-call]
-        return _unmerge(out, info.batch_size, 2 if fold else 1, fold)
+        mapped = _Mapped(info.batch_size, fold, single=_is_single(tensors[3], in_dims[3]))
+        merged = [mapped.merge(t, d, a) for t, d, a in zip(tensors, in_dims, mapped.axes, strict=False)]
+        return mapped.split(_Recurrence.apply(*merged, mapped.plan(plan)), mapped.axes[0])
 
 
-class _Backward(Function):
+class _Backward(_Quick):
     """The gradients that are wanted, in order: a function of its own, so that it can be mapped and differentiated."""
 
     @staticmethod
     def forward(*inputs: Any) -> tuple[Tensor, ...]:
         g, kept, *tensors, plan, wanted = inputs
-        single = tensors[3].shape[0] == 1
-        g, kept = _squeeze((g, kept), (1, 1), single)
-        parts = kernel.pull_back(g, kept, tuple(_squeeze(tensors, _POPULATION, single)), plan, wanted)
-        found = [(part, axis) for part, axis in zip(parts, _POPULATION, strict=True) if part is not None]
-        return tuple(part.unsqueeze(axis) if single else part for part, axis in found)
+        parts = kernel.pull_back(g, kept, tuple(tensors), plan, wanted)
+        return tuple(part for part in parts if part is not None)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -158,47 +159,57 @@ class _Backward(Function):
     @staticmethod
     def vmap(info: Any, in_dims: tuple[Any, ...], *inputs: Any) -> tuple[Any, Any]:
         *tensors, plan, wanted = inputs
-        size = info.batch_size
         # The gradient of a weight belongs to one mapped element, and a folded batch would add all of them up.
         fold = all(in_dims[2 + i] is None and not wanted[i] for i in _WEIGHTS)
-        axes = (2, 2, *_BATCH) if fold else (1, 1, *_POPULATION)
-        merged = [_merge(t, d, size, a, fold) for t, d, a in zip(tensors, in_dims, axes, strict=False)]
-        plan = _folded(plan, size) if fold else plan
-        parts = _Backward.apply(*merged, plan, wanted)  # type: ignore[no-untyped-call]
-        places = [axis for axis, want in zip(axes[2:], wanted, strict=True) if want and axis is not None]
-        split = [_unmerge(part, size, axis, fold) for part, axis in zip(parts, places, strict=True)]
+        mapped = _Mapped(info.batch_size, fold, single=_is_single(tensors[5], in_dims[5]))
+        axes = (mapped.axes[0], mapped.axes[0], *mapped.axes)
+        merged = [mapped.merge(t, d, a) for t, d, a in zip(tensors, in_dims, axes, strict=False)]
+        parts = _Backward.apply(*merged, mapped.plan(plan), wanted)
+        places = [axis for axis, want in zip(mapped.axes, wanted, strict=True) if want]
+        split = [mapped.split(part, axis) for part, axis in zip(parts, places, strict=True)]
         return tuple(part for part, _ in split), tuple(axis for _, axis in split)
 
 
-def _squeeze(tensors: Any, axes: tuple[int, ...], single: bool) -> list[Any]:
-    if not single:
-        return list(tensors)
-    return [None if t is None else t.squeeze(axis) for t, axis in zip(tensors, axes, strict=True)]
+def _is_single(v: Tensor, dim: int | None) -> bool:
+    return v.dim() - (dim is not None) == 2
+
+
+class _Mapped:
+    """Where a mapped axis goes: into the population, or folded into the batch when no weight is mapped."""
+
+    def __init__(self, size: int, fold: bool, single: bool) -> None:
+        self.size, self.fold, self.single = size, fold, single
+        batch = 1 if single else 2
+        self.axes: tuple[Any, ...] = (batch, None, None, None, batch - 1, None) if fold else (1, 0, 0, 0, 0, 0)
+
+    def merge(self, tensor: Any, dim: int | None, axis: int | None) -> Any:
+        """Put the mapped axis before the population's (or as it) or after the batch: the alive stay in front."""
+        if tensor is None or axis is None:
+            return tensor
+        place = axis + 1 if self.fold else axis
+        if dim is None:
+            shape = list(tensor.shape)
+            shape.insert(place, self.size)
+            tensor = tensor.unsqueeze(place).expand(shape)
+        else:
+            tensor = tensor.movedim(dim, place)
+        return tensor if self.single and not self.fold else tensor.flatten(axis, axis + 1)
+
+    def split(self, tensor: Tensor, axis: int) -> tuple[Tensor, int]:
+        """Undo `merge` of an output, and say where the mapped axis is."""
+        if self.single and not self.fold:
+            return tensor, axis
+        others = tensor.shape[axis] // self.size
+        parts = (others, self.size) if self.fold else (self.size, others)
+        return tensor.reshape(*tensor.shape[:axis], *parts, *tensor.shape[axis + 1 :]), axis + self.fold
+
+    def plan(self, plan: Plan) -> Plan:
+        """Return the plan with the numbers of the alive multiplied by the folded axis."""
+        if not self.fold or plan.sizes is None:
+            return plan
+        return plan._replace(sizes=tuple(self.size * alive for alive in plan.sizes))
 
 
 def _spread(parts: tuple[Any, ...], wanted: tuple[bool, ...]) -> list[Any]:
     source = iter(parts)
     return [next(source) if want else None for want in wanted]
-
-
-def _merge(tensor: Any, dim: int | None, size: int, axis: int | None, fold: bool) -> Any:
-    """Make the mapped axis a part of the population (before it) or of the batch (after it: the alive stay in front)."""
-    if tensor is None or axis is None:
-        return tensor
-    place = axis + 1 if fold else axis
-    if dim is None:
-        shape = list(tensor.shape)
-        shape.insert(place, size)
-        tensor = tensor.unsqueeze(place).expand(shape)
-    else:
-        tensor = tensor.movedim(dim, place)
-    return tensor.flatten(axis, axis + 1)
-
-
-def _unmerge(tensor: Tensor, size: int, axis: int, fold: bool) -> tuple[Tensor, int]:
-    parts = (tensor.shape[axis] // size, size) if fold else (size, tensor.shape[axis] // size)
-    return tensor.reshape(*tensor.shape[:axis], *parts, *tensor.shape[axis + 1 :]), axis + 1 if fold else axis
-
-
-def _folded(plan: Plan, size: int) -> Plan:
-    return plan if plan.sizes is None else plan._replace(sizes=tuple(size * alive for alive in plan.sizes))

@@ -6,6 +6,7 @@ import inspect
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from copy import deepcopy
 from functools import partial
 from typing import Any, Self, TypedDict, get_args, get_type_hints
@@ -210,7 +211,7 @@ class Stack(Recurrent):
         Give them to `step` to save computing the maps at every step. Under autocast they are rounded to `dtype`, the
         input's type, after the maps.
         """
-        own = next(self.parameters()).dtype
+        own = self._like.dtype
         gathered = [self._gather(suffix) for suffix in self._suffixes]
         if dtype is None or dtype == own:
             return gathered
@@ -290,7 +291,7 @@ class Stack(Recurrent):
         """
         self.require_causal("step")
         self._check_width(x, "x")
-        x = x.to(next(self.parameters()).dtype) if torch.is_autocast_enabled(x.device.type) else x
+        x = x.to(self._like.dtype) if torch.is_autocast_enabled(x.device.type) else x
         cells = []
         for layer, (w, cell) in enumerate(zip(weights or self.weights(), self._split(state), strict=True)):
             x = self._drop(x) if layer else x
@@ -305,7 +306,8 @@ class Stack(Recurrent):
         if lengths is not None and int(lengths[-1]) == x.shape[0]:
             lengths = None
         # Autocast would round the maps and the recurrence: these run in the input's own type.
-        with torch.autocast(x.device.type, enabled=False):
+        autocast = torch.is_autocast_enabled(x.device.type)
+        with torch.autocast(x.device.type, enabled=False) if autocast else nullcontext():
             cells, weights = self._split(state), self.weights(x.dtype)
             for layer in range(self.num_layers):
                 x = self._drop(x) if layer else x
@@ -320,7 +322,7 @@ class Stack(Recurrent):
 
     def _check_width(self, x: Tensor, name: str) -> None:
         super()._check_width(x, name)
-        own = next(self.parameters()).dtype
+        own = self._like.dtype
         if x.dtype != own and not torch.is_autocast_enabled(x.device.type):
             raise expected(name, f"of the parameters' type {own}", x.dtype)
 
@@ -328,14 +330,23 @@ class Stack(Recurrent):
         return F.dropout(x, self.dropout, self.training) if self.dropout else x
 
     def _join(self, cells: list[Any]) -> State:
+        if isinstance(cells[0], Tensor):
+            return cells[0].unsqueeze(0) if len(cells) == 1 else torch.stack(cells)
         return tree_map(lambda *leaves: torch.stack(leaves), cells[0], *cells[1:])
 
     def _split(self, state: State) -> list[Any]:
+        if isinstance(state, Tensor):
+            return list(state.unbind(0))
         return [tree_map(lambda leaf, i=i: leaf[i], state) for i in range(len(self._suffixes))]
 
     def _own_factory(self) -> dict[str, Any]:
-        first = next(self.parameters())
-        return {"device": first.device, "dtype": first.dtype}
+        return {"device": self._like.device, "dtype": self._like.dtype}
+
+    @property
+    def _like(self) -> Tensor:
+        """The first parameter, whose type and device are the network's."""
+        own = next((p for p in self._parameters.values() if p is not None), None)
+        return next(self.parameters()) if own is None else own
 
     def _real_dtype(self, dtype: torch.dtype | None) -> torch.dtype:
         dtype = dtype or torch.get_default_dtype()
