@@ -288,7 +288,7 @@ def test_compiled_layer_gives_the_same(name):
     compiled = torch.compile(layer, backend="aot_eager")
     eager = loss_and_gradients(layer, lambda layer, x: layer(x))
     for a, b in zip(eager, loss_and_gradients(layer, lambda _, x: compiled(x)), strict=True):
-        torch.testing.assert_close(a, b, rtol=1e-12, atol=1e-12)
+        torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-10)
     torch._dynamo.reset()
 
 
