@@ -65,6 +65,8 @@ def transforming() -> bool:
 
 def forward_mode() -> bool:
     """Say whether forward-mode derivatives are being taken (`torch.func.jvp`, `jacfwd`, `hessian`)."""
+    if torch.compiler.is_compiling():
+        return False
     if torch.autograd.forward_ad._current_level >= 0:
         return True
     transforms = torch._C._functorch.get_interpreter_stack() or ()

@@ -21,7 +21,7 @@ __all__ = ["cayley", "exponential", "naive_cayley", "naive_exponential", "polar"
 
 def cayley(skew: Inexact[Tensor, "*batch n n"]) -> Inexact[Tensor, "*batch n n"]:
     """Return (I + A)^-1 (I - A) = 2 (I + A)^-1 - I."""
-    if _must_be_naive():
+    if forward_mode():  # the functions below have no forward-mode derivative
         return naive_cayley(skew)
     out: Tensor = _Cayley.apply(skew)  # type: ignore[no-untyped-call]
     return out
@@ -40,7 +40,7 @@ def exponential(skew: Inexact[Tensor, "*batch n n"]) -> Inexact[Tensor, "*batch 
     A Pade approximant of degree 7 of A / 2^s, squared s times, then one Newton-Schulz step back to orthogonality. s
     comes from ||A^4||_1^(1/4), which bounds the spectral norm of A from above.
     """
-    if _must_be_naive():
+    if forward_mode():  # the functions below have no forward-mode derivative
         return naive_exponential(skew)
     out: Tensor = _Exponential.apply(skew)[0]  # type: ignore[no-untyped-call]
     return out
@@ -60,11 +60,6 @@ def polar(matrix: Inexact[Tensor, "*batch n n"]) -> Inexact[Tensor, "*batch n n"
     """
     wide = matrix.float() if matrix.dtype.itemsize < 4 else matrix
     return (1.5 * wide - 0.5 * wide @ (wide.mH @ wide)).to(matrix.dtype)
-
-
-def _must_be_naive() -> bool:
-    """The functions below have no forward-mode derivative, and torch.compile traces the naive ones more easily."""
-    return torch.compiler.is_compiling() or forward_mode()
 
 
 def _identity_like(matrix: Tensor) -> Tensor:
