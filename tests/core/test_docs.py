@@ -6,7 +6,7 @@ import pytest
 
 import mnemoscope as ms
 from mnemoscope.core.docs import REQUIRED, Argument, arguments, parameter_docs, summary
-from mnemoscope.nn.stack import option_defaults
+from mnemoscope.nn.options import option_defaults
 
 
 class Base:

@@ -11,8 +11,9 @@ from torch import nn
 from mnemoscope.core import docs
 from mnemoscope.core.errors import UserError, expected
 from mnemoscope.core.references import REFERENCES, Reference
+from mnemoscope.nn.options import option_defaults
 from mnemoscope.nn.registry import card, get, names
-from mnemoscope.nn.stack import Stack, option_defaults
+from mnemoscope.nn.stack import Stack
 
 __all__ = ["SIZES", "Facts", "all_facts", "facts", "network_class"]
 

@@ -21,7 +21,10 @@ __all__ = ["ExpRNN"]
     ),
     state="n (real field), 2n (complex field)",
     references=("lezcano2019", "lezcano2019dtriv", "hyland2017"),
-    notes=("With rebase=K, call after_step() after each step of the optimiser.",),
+    notes=(
+        "With rebase=K, call after_step() after each step of the optimiser.",
+        "For odd n the last row of the initial A is zero (henaff, cayley).",
+    ),
 )
 class ExpRNN(FirstOrder):
     """The exponential network: V is any rotation, or any unitary matrix.

@@ -12,8 +12,9 @@ from torch import Tensor, nn
 
 from mnemoscope.core.errors import UserError, choice, positive_int
 from mnemoscope.nn.activation import NONLINEARITIES, activate
+from mnemoscope.nn.initialisers import uniform, zeros
 from mnemoscope.nn.recurrence import Plan, alive_at_steps, can_fuse, last_alive, recurrence
-from mnemoscope.nn.stack import Stack, StackOptions, Weights, uniform, zeros
+from mnemoscope.nn.stack import Stack, StackOptions, Weights
 from mnemoscope.nn.transition.base import Transition
 from mnemoscope.nn.transition.maps import cayley, exponential
 from mnemoscope.nn.transition.skew import SKEW_INITS, block_skew, random_orthogonal

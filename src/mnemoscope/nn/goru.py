@@ -11,8 +11,9 @@ from torch import Tensor
 
 from mnemoscope.core.errors import choice
 from mnemoscope.nn.activation import modrelu
+from mnemoscope.nn.initialisers import uniform, zeros
 from mnemoscope.nn.registry import network
-from mnemoscope.nn.stack import Stack, StackOptions, Weights, uniform, zeros
+from mnemoscope.nn.stack import Stack, StackOptions, Weights
 from mnemoscope.nn.transition.exponential import Exponential
 from mnemoscope.nn.transition.skew import SKEW_INITS
 
@@ -28,6 +29,7 @@ __all__ = ["GORU"]
     ),
     state="n",
     references=("jing2019", "lezcano2019"),
+    notes=("For odd n the last row of the initial A is zero (henaff, cayley).",),
 )
 class GORU(Stack):
     """The gated orthogonal recurrent unit.

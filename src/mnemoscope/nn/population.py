@@ -11,6 +11,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from mnemoscope.core.errors import Description, expected
+from mnemoscope.nn.options import public_class
 from mnemoscope.nn.stack import Stack
 from mnemoscope.nn.state import State
 
@@ -31,9 +32,10 @@ class Population(nn.Module):
 
     def __init__(self, layers: Sequence[Stack]) -> None:
         super().__init__()
-        first = layers[0] if layers else None
-        if first is None or not all(isinstance(layer, Stack) and layer.options == first.options for layer in layers):
+        kinds = {(public_class(type(layer)), repr(layer)) if isinstance(layer, Stack) else layer for layer in layers}
+        if len(kinds) != 1 or not isinstance(layers[0], Stack):
             raise expected("layers", "one or more networks of the same class and options", Description(f"{layers!r}"))
+        first = layers[0]
         self.size = len(layers)
         # A list hides the shared network from this module's parameters: it lends its code, not its weights.
         self._base = [deepcopy(first)]

@@ -18,6 +18,7 @@ __all__ = ["SCURNN"]
     ),
     state="2n",
     references=("maduranga2019",),
+    notes=("For odd n the last row of the initial A is zero (henaff, cayley).",),
 )
 class SCURNN(FirstOrder):
     """The scaled Cayley unitary network, with a complex state."""

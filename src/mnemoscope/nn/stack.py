@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import nullcontext
 from copy import deepcopy
 from functools import partial
-from typing import Any, Self, TypedDict, get_args, get_type_hints
+from typing import Any, Self, TypedDict
 
 import torch
 import torch.nn.functional as F
@@ -18,17 +17,17 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_map
 
 from mnemoscope.core.errors import Description, UserError, expected, nearest, positive_int
+from mnemoscope.nn.initialisers import Initialiser, uniform
+from mnemoscope.nn.options import option_defaults, public_class
 from mnemoscope.nn.recurrent import Recurrent
 from mnemoscope.nn.scan import mask_of, scan
 from mnemoscope.nn.state import State
 from mnemoscope.nn.transition.base import Transition
 
-__all__ = ["Stack", "StackOptions", "Weights", "normal", "option_defaults", "public_class", "uniform", "zeros"]
+__all__ = ["Stack", "StackOptions", "Weights"]
 
 Weights = dict[str, Any]
 """The weights of one layer and direction by name, ``"weight_ih"``; every map computed."""
-
-Initialiser = Callable[[Tensor, torch.Generator | None], object]
 
 
 class StackOptions(TypedDict, total=False):
@@ -382,52 +381,6 @@ class Stack(Recurrent):
         frozen = [name for name, parameter in self.named_parameters() if not parameter.requires_grad]
         rest = (self._own_factory(), self.training, self.state_dict(), frozen)
         return _rebuild, (public_class(type(self)), self.options, *rest)
-
-
-def uniform(bound: float) -> Initialiser:
-    """Draw from U(-bound, bound)."""
-    return lambda tensor, generator: nn.init.uniform_(tensor, -bound, bound, generator=generator)
-
-
-def normal(std: float) -> Initialiser:
-    """Draw from N(0, std^2)."""
-    return lambda tensor, generator: nn.init.normal_(tensor, 0.0, std, generator=generator)
-
-
-def zeros(tensor: Tensor, generator: torch.Generator | None) -> object:
-    """Set to zero."""
-    return nn.init.zeros_(tensor)
-
-
-def public_class(cls: type) -> type:
-    """Return the class that was written: parametrize puts one of its own below it in every parametrised instance."""
-    return cls.__mro__[1] if cls.__name__.startswith("Parametrized") else cls
-
-
-def option_defaults(cls: type) -> dict[str, Any]:
-    """Return the arguments that a network's constructor takes, with their defaults, own ones last."""
-    accepted = _accepted(public_class(cls))
-    found: dict[str, Any] = {}
-    for base in reversed(cls.__mro__):
-        if "__init__" in vars(base) and issubclass(base, Stack):
-            own = inspect.signature(base.__init__).parameters
-            found |= {name: parameter.default for name, parameter in own.items() if name in accepted}
-    return found
-
-
-def _accepted(cls: type) -> set[str]:
-    """Return the names that a constructor passes on or takes itself, as its ``**common: Unpack[...]`` says."""
-    constructor: Any = vars(cls).get("__init__") or getattr(cls, "__init__")  # noqa: B009 - as a function, not bound
-    hints = get_type_hints(constructor, include_extras=True)
-    names: set[str] = set()
-    for name, parameter in inspect.signature(constructor).parameters.items():
-        if parameter.kind is not parameter.VAR_KEYWORD:
-            names.add(name)
-        elif name in hints:
-            names |= set(get_type_hints(get_args(hints[name])[0]))
-        else:
-            names |= _accepted(cls.__mro__[1])
-    return names - {"self"}
 
 
 def _rebuild(

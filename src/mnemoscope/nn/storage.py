@@ -12,8 +12,9 @@ from safetensors.torch import save_file
 from torch import nn
 
 from mnemoscope.core.errors import UserError
+from mnemoscope.nn.options import public_class
 from mnemoscope.nn.registry import NETWORKS, card, get
-from mnemoscope.nn.stack import Stack, public_class
+from mnemoscope.nn.stack import Stack
 
 __all__ = ["load", "save"]
 

@@ -14,8 +14,8 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
+from mnemoscope.nn.options import public_class
 from mnemoscope.nn.registry import NETWORKS, card
-from mnemoscope.nn.stack import public_class
 from mnemoscope.nn.storage import load, save
 from mnemoscope.testing.checking import check
 from mnemoscope.testing.compare import require, require_same
