@@ -29,6 +29,8 @@ class Commands(TyperGroup):
         options["standalone_mode"] = False
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(errors="replace")  # a terminal without the letters of a name still gets the rest
+        if sys.stdout is None:
+            sys.exit(_say("standard output is closed", FAILURE))
         try:
             code = super().main(*args, **options)
             sys.stdout.flush()
@@ -40,6 +42,11 @@ class Commands(TyperGroup):
             # The reader has seen enough (`| head`). What is still buffered must not be flushed at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             code = FAILURE
+        except OSError as error:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            code = _say(f"the output cannot be written: {error}", FAILURE)
+        except SystemExit:
+            code = _say("the given code ended the program (sys.exit)", FAILURE)
         sys.exit(code if isinstance(code, int) else 0)
 
 

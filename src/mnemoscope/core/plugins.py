@@ -69,7 +69,7 @@ def _load_file(path: Path) -> ModuleType:
 def _import(name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise UserError(f"the module {name!r} cannot be imported: {_brief(error)}") from error
 
 

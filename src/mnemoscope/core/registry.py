@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from importlib.metadata import entry_points
 from typing import Any, Generic, TypeVar
 
-from mnemoscope.core.errors import UserError, nearest
+from mnemoscope.core.errors import UserError, expected, nearest
 
 __all__ = ["Registry"]
 
@@ -73,8 +73,10 @@ class Registry(Generic[T]):
                 continue
             try:
                 entry: Any = point.load()
-            except Exception as error:  # a stranger's package must not take the others down with it
+                if not isinstance(entry, type):
+                    raise expected(f"a {self.sort}", "a class", entry)
+            except (Exception, SystemExit) as error:  # a stranger's package must not take the others down with it
                 reason = " ".join(str(error).split())
                 warnings.warn(f"the {self.sort} plugin {point.value!r} could not be loaded: {reason}", stacklevel=3)
             else:
-                self._entries[point.name] = entry
+                self._entries[point.name] = entry  # type: ignore[assignment]

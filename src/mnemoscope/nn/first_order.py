@@ -68,9 +68,11 @@ class FirstOrder(Stack):
         **common: Unpack[StackOptions],
     ) -> None:
         self.checkpoint_every = None if checkpoint_every is None else positive_int("checkpoint_every", checkpoint_every)
-        self.nonlinearity = choice("nonlinearity", nonlinearity or self.nonlinearity_default, NONLINEARITIES)
+        self.nonlinearity = choice(
+            "nonlinearity", self.nonlinearity_default if nonlinearity is None else nonlinearity, NONLINEARITIES
+        )
         self.activation = choice("activation", activation, ("recurrent", "depth"))
-        self.init = choice("init", init or self.init_default, self.inits)
+        self.init = choice("init", self.init_default if init is None else init, self.inits)
         super().__init__(input_size, hidden_size, num_layers, **common)
 
     def make_transition(self) -> Transition | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Unpack
 
-from mnemoscope.core.errors import choice
+from mnemoscope.core.errors import choice, expected
 from mnemoscope.nn.first_order import FirstOrder, FirstOrderOptions
 from mnemoscope.nn.registry import network
 from mnemoscope.nn.transition.cayley import RebasedCayley
@@ -45,6 +45,8 @@ class FullURNN(FirstOrder):
         **common: Unpack[FirstOrderOptions],
     ) -> None:
         self.field = choice("field", field, ("real", "complex"))
+        if not isinstance(reorthogonalise, bool):
+            raise expected("reorthogonalise", "True or False", reorthogonalise)
         self.reorthogonalise = reorthogonalise
         super().__init__(input_size, hidden_size, num_layers, **common)
 

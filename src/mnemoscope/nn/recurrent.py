@@ -144,6 +144,8 @@ class Recurrent(Causal, nn.Module, ABC):
 
 def _check_packed(packed: PackedSequence) -> None:
     data, sizes, order, inverse = packed
+    if not isinstance(data, Tensor) or not isinstance(sizes, Tensor):
+        raise expected("the PackedSequence", "made of tensors", Description(f"{type(data)} and {type(sizes)}"))
     if sizes.dim() != 1 or sizes.dtype != torch.int64 or sizes.numel() == 0:
         raise expected("batch_sizes of the PackedSequence", "a vector of int64", Description(f"{sizes!r}"))
     if bool((sizes[1:] > sizes[:-1]).any()) or int(sizes[-1]) < 1:
@@ -152,5 +154,7 @@ def _check_packed(packed: PackedSequence) -> None:
         raise expected("data of the PackedSequence", f"of shape ({int(sizes.sum())}, input_size)", tuple(data.shape))
     whole = torch.arange(int(sizes[0]))
     for name, index in (("sorted_indices", order), ("unsorted_indices", inverse)):
-        if index is not None and not torch.equal(index.cpu().sort().values, whole):
+        if index is not None and (index.dtype != torch.int64 or not torch.equal(index.cpu().sort().values, whole)):
             raise UserError(f"{name} of the PackedSequence must be a permutation of {len(whole)}, got {index.tolist()}")
+    if (order is None) != (inverse is None) or (order is not None and not torch.equal(order[inverse].cpu(), whole)):
+        raise UserError("sorted_indices and unsorted_indices of the PackedSequence must be inverse to each other")

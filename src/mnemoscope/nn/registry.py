@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from torch import nn
 
-from mnemoscope.core.errors import UserError, nearest
+from mnemoscope.core.errors import UserError, expected, nearest
 from mnemoscope.core.plugins import is_location, load_object
 from mnemoscope.core.registry import Registry
 
@@ -72,6 +72,8 @@ def names(kind: str | None = None) -> list[str]:
 
 def get(name: str) -> type[nn.Module]:
     """Return the class of a network by its registry name, or from ``file.py:Class`` (which runs the file)."""
+    if not isinstance(name, str):
+        raise expected("a network", "named by a string", name)
     return load_object(name) if is_location(name) and name not in NETWORKS else NETWORKS[name]
 
 

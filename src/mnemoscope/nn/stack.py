@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -21,7 +22,7 @@ from mnemoscope.nn.initialisers import Initialiser, uniform
 from mnemoscope.nn.options import option_defaults, public_class
 from mnemoscope.nn.recurrent import Recurrent
 from mnemoscope.nn.scan import mask_of, scan
-from mnemoscope.nn.state import State
+from mnemoscope.nn.state import State, check_state
 from mnemoscope.nn.transition.base import Transition
 
 __all__ = ["Stack", "StackOptions", "Weights"]
@@ -108,6 +109,11 @@ class Stack(Recurrent):
         for name, value in (("bias", bias), ("batch_first", batch_first), ("bidirectional", bidirectional)):
             if not isinstance(value, bool):
                 raise expected(name, "True or False", value)
+        if device is not None:
+            try:
+                torch.device(device)
+            except (RuntimeError, TypeError):
+                raise expected("device", "a device such as 'cpu' or 'cuda:0'", device) from None
         if generator is not None and not isinstance(generator, torch.Generator):
             raise expected("generator", "a torch.Generator or None", generator)
         self.bias = bias
@@ -220,19 +226,27 @@ class Stack(Recurrent):
         return {name: getattr(self, name + suffix) for name in self._names}
 
     def __setattr__(self, name: str, value: Any) -> None:
+        # `layer.weight_hh_l0 = V` sets values, of a free weight as of one that a map makes; it never swaps parameters.
         own = self.__dict__.get("_parameters", {})
-        if name in own and isinstance(value, Tensor) and not isinstance(value, nn.Parameter):
-            if value.shape != own[name].shape:
-                raise expected(name, f"of shape {tuple(own[name].shape)}", tuple(value.shape))
-            with torch.no_grad():
-                own[name].copy_(value)
-            return
-        super().__setattr__(name, value)
+        if name in own:
+            _copy_into(own[name], value, name)
+        elif isinstance(value, Tensor) and _WEIGHT_NAME.fullmatch(name):
+            if self.transition(name) is None:
+                raise UserError(f"this network has no {name}; it has {', '.join(self._weight_names())}")
+            super().__setattr__(name, value.detach())
+        else:
+            super().__setattr__(name, value)
+
+    def _weight_names(self) -> list[str]:
+        return [name + suffix for suffix in self._suffixes for name in self._names]
 
     # Training -----------------------------------------------------------------------------------
 
     def parameter_groups(self, lr: float, lr_orthogonal: float | None = None) -> list[dict[str, Any]]:
         """Return groups for an optimiser: parameters of orthogonal maps get their own rate, by default a tenth."""
+        for name, rate in (("lr", lr), ("lr_orthogonal", lr if lr_orthogonal is None else lr_orthogonal)):
+            if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 <= rate < math.inf:
+                raise expected(name, "a finite number that is not negative", rate)
         orthogonal = [p for transition, own in self._transitions() for p in transition.orthogonal(own)]
         marked = {id(p) for p in orthogonal}
         groups = [{"params": [p for p in self.parameters() if id(p) not in marked], "lr": lr}]
@@ -289,7 +303,11 @@ class Stack(Recurrent):
             What `weights` returned, so that many steps compute the maps once.
         """
         self.require_causal("step")
+        if not isinstance(x, Tensor) or x.dim() != 2:
+            came = tuple(x.shape) if isinstance(x, Tensor) else Description(type(x).__name__)
+            raise expected("x", "a tensor of shape (batch, input_size)", came)
         self._check_width(x, "x")
+        check_state(state, self.init_state(x.shape[0], device=x.device))
         x = x.to(self._like.dtype) if torch.is_autocast_enabled(x.device.type) else x
         cells = []
         for layer, (w, cell) in enumerate(zip(weights or self.weights(), self._split(state), strict=True)):
@@ -381,6 +399,22 @@ class Stack(Recurrent):
         frozen = [name for name, parameter in self.named_parameters() if not parameter.requires_grad]
         rest = (self._own_factory(), self.training, self.state_dict(), frozen)
         return _rebuild, (public_class(type(self)), self.options, *rest)
+
+
+_WEIGHT_NAME = re.compile(r"(weight|bias)\w*_l\d+(_reverse)?")
+
+
+@torch.no_grad()
+def _copy_into(parameter: Tensor, value: Any, name: str) -> None:
+    try:
+        given = torch.as_tensor(value)
+    except (TypeError, ValueError, RuntimeError):
+        raise expected(name, f"numbers of shape {tuple(parameter.shape)}", value) from None
+    if given.shape != parameter.shape:
+        raise expected(name, f"of shape {tuple(parameter.shape)}", tuple(given.shape))
+    if given.is_complex():
+        raise expected(name, "real", given.dtype)
+    parameter.copy_(given)
 
 
 def _rebuild(

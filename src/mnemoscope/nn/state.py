@@ -26,6 +26,9 @@ def flatten(state: State, axis: int) -> Tensor:
 def unflatten(flat: Tensor, like: State, axis: int) -> State:
     """Invert `flatten`: a state shaped as `like`, whose integer leaves it keeps."""
     leaves, spec = tree_flatten(like)
+    width = flatten(like, axis).shape[1]
+    if flat.dim() != 2 or flat.shape[1] != width:
+        raise expected("flat state", f"of shape (batch, {width})", tuple(flat.shape))
     rebuilt, start = [], 0
     for leaf in leaves:
         if not _counts(leaf):
@@ -38,8 +41,6 @@ def unflatten(flat: Tensor, like: State, axis: int) -> State:
         shape = (flat.shape[0], *first.shape[1:])
         part = torch.view_as_complex(part.reshape(*shape, 2)) if leaf.is_complex() else part.reshape(shape)
         rebuilt.append(part.movedim(0, axis))
-    if flat.shape[1] != start:
-        raise expected("flat state", f"of width {start}", flat.shape[1])
     return tree_unflatten(rebuilt, spec)
 
 

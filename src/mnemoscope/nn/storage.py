@@ -63,6 +63,9 @@ def load(path: str | Path, *, device: torch.device | str | None = None) -> Any:
         options = json.loads(metadata["options"])
         # By its registered name only: a file from a stranger must not choose a Python file to run.
         layer = NETWORKS[metadata["network"]](**options, dtype=dtype, device=device, generator=torch.Generator())
+        for name, own in layer.state_dict().items():
+            if name in tensors and tensors[name].dtype != own.dtype:
+                raise TypeError(f"{name} is {tensors[name].dtype}, not {own.dtype}")
         layer.load_state_dict(tensors)
     except (KeyError, AttributeError, TypeError, json.JSONDecodeError, RuntimeError) as error:
         raise UserError(f"{str(path)!r} does not hold what its header says: {' '.join(str(error).split())}") from error

@@ -55,7 +55,7 @@ def check(advice: str) -> Callable[[Callable[[Subject], None]], Check]:
                     raise
                 except CheckFailed as failure:
                     raise CheckFailed(failed + str(failure)) from failure.__cause__
-                except Exception as error:
+                except (Exception, SystemExit) as error:  # code that ends the program fails like any other
                     raise CheckFailed(f"{failed}{advice}; it raised {brief(error)}") from error
 
         return run
