@@ -59,6 +59,6 @@ def process():
     def run(*arguments, env=None, **options):
         environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"} | (env or {})
         command = [sys.executable, "-c", PROGRAM, *arguments]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, **options)
+        return subprocess.run(command, **{"capture_output": True} | options, env=environment, text=True, check=False)
 
     return run

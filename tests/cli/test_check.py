@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -88,3 +89,28 @@ def test_what_is_no_network(call, cells):
     assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr.startswith("error: factory must be a class or a function that builds the network")
     assert done.stderr.count("\n") == 1
+
+
+def test_code_that_ends_the_program_does_not_pass(tmp_path, process):
+    file = tmp_path / "leaving.py"
+    file.write_text(
+        "import sys\nfrom torch import nn\nclass Exit(nn.Module):\n    def __init__(self, *sizes): sys.exit(0)\n"
+    )
+    done = process("check", f"{file}:Exit")
+    assert done.returncode == 1
+    assert "SystemExit" in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_full_disk_and_a_closed_output_are_one_line(process):
+    with Path("/dev/full").open("w") as full:
+        done = process("networks", capture_output=False, stdout=full, stderr=-1)
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: the output cannot be written")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_width_of_zero_is_no_traceback(process):
+    done = process("show", "lstm", env={"COLUMNS": "0"})
+    assert done.returncode == 0
+    assert "Equations" in done.stdout

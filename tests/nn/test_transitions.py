@@ -664,8 +664,6 @@ def test_assigning_reaches_the_own_matrices_of_the_set(case):
     """A map that can be inverted at all inverts its own values, large and small."""
     name, options = case
     layer = make(name, 6, **options)
-    if case == ("eurnn", {"rotations": 2}):
-        pytest.skip("fewer layers than units: no inverse is promised")
     for seed in range(5):
         scatter(layer, seed, [0.0 if name != "ornn" else 0.5, 0.1, 1.0, 3.0, 10.0][seed])
         V = V_of(layer)
@@ -1090,3 +1088,13 @@ def test_reorthogonalisation_stops_the_drift_of_full_urnn_in_the_long_run(dtype)
     print(f"full-urnn, n=128, 10000 steps, {dtype}: {projected:.1e} with projection, {plain:.1e} without")
     assert projected <= LIMIT[dtype]
     assert plain > 5 * projected
+
+
+@pytest.mark.parametrize("n", range(2, 12))
+def test_few_layers_of_rotations_are_found_again(n):
+    for m in range(1, n):
+        layer = make("eurnn", n, rotations=m)
+        V = layer.weight_hh_l0.detach().clone()
+        scatter(layer, m)
+        layer.weight_hh_l0 = V
+        np.testing.assert_allclose(V_of(layer), V, atol=1e-9)

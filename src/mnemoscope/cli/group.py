@@ -45,8 +45,10 @@ class Commands(TyperGroup):
         except OSError as error:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             code = _say(f"the output cannot be written: {error}", FAILURE)
-        except SystemExit:
-            code = _say("the given code ended the program (sys.exit)", FAILURE)
+        except SystemExit as leaving:
+            # Rich leaves so when its reader is gone; nobody else but code that was given does.
+            left = isinstance(leaving.__context__, BrokenPipeError)
+            code = FAILURE if left else _say("the given code ended the program (sys.exit)", FAILURE)
         sys.exit(code if isinstance(code, int) else 0)
 
 

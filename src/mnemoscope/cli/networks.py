@@ -138,7 +138,7 @@ def _print_line(out: Console, strong: str, plain: str = "") -> None:
 
 
 def _print_folded(out: Console, text: str, indent: str = "", hang: str = "") -> None:
-    width = max(20, min(out.width, 120))
+    width = min(out.width, 120)
     lines = textwrap.wrap(
         text, width, initial_indent=indent, subsequent_indent=hang, break_long_words=False, break_on_hyphens=False
     )

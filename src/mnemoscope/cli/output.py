@@ -18,6 +18,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document inst
 
 _UNLIMITED = 1000
 _NARROWEST = 80
+_LEAST = 20
 
 
 def console(*, wide: bool = False) -> Console:
@@ -30,6 +31,7 @@ def console(*, wide: bool = False) -> Console:
         never fold lines, so that each row stays one line to grep in.
     """
     out = Console(highlight=False, markup=False, emoji=False)
+    out.width = max(out.width, _LEAST)
     if wide:
         piped = not sys.stdout.isatty() and "COLUMNS" not in os.environ
         out.width = _UNLIMITED if piped else max(out.width, _NARROWEST)
