@@ -93,3 +93,12 @@ def test_bad_input_is_one_line(call, message):
     with pytest.raises(ms.core.errors.UserError) as caught:
         call()
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("shape", [(2, 25, 9), (25, 2, 30), (25, 9), (24, 2, 9)])
+def test_output_of_another_shape_is_refused(shape):
+    task, batch = batch_of(5, size=2)
+    for judge in (task.loss, task.score):
+        with pytest.raises(ms.core.errors.UserError) as caught:
+            judge(torch.zeros(shape), batch)
+        assert str(caught.value) == f"output must be of shape (25, 2, 9) (time, batch, output_size), got {shape}"

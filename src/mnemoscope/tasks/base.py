@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
-from mnemoscope.core.errors import UserError, expected, nearest, positive_int
+from mnemoscope.core.errors import Description, UserError, expected, nearest, positive_int
 from mnemoscope.core.registry import Registry
 
 __all__ = ["TASKS", "Batch", "Task", "create", "names", "task"]
@@ -88,9 +88,16 @@ class Task(ABC):
 
     def loss(self, output: Float[Tensor, "time batch output"], batch: Batch) -> Float[Tensor, ""]:
         """Return the mean cross entropy (nats) over the steps that count."""
+        self._check_output(output, batch)
         each = F.cross_entropy(output.flatten(0, 1), batch.targets.flatten(), reduction="none")
         counted = batch.mask.flatten().to(each.dtype)
         return (each * counted).sum() / counted.sum()
+
+    def _check_output(self, output: Any, batch: Batch) -> None:
+        wanted = (*batch.inputs.shape[:2], self.output_size)
+        if not isinstance(output, Tensor) or output.shape != wanted:
+            came = tuple(output.shape) if isinstance(output, Tensor) else Description(type(output).__name__)
+            raise expected("output", f"of shape {wanted} (time, batch, output_size)", came)
 
     def _check_batch(self, batch: int, generator: torch.Generator | None) -> None:
         positive_int("batch", batch)

@@ -82,5 +82,6 @@ class Copy(Task):
 
     def score(self, output: Float[Tensor, "time batch output"], batch: Batch) -> float:
         """Return the accuracy on the last 10 steps."""
+        self._check_output(output, batch)
         answers = output[-self.symbols :].argmax(-1)
         return float((answers == batch.targets[-self.symbols :]).double().mean())
