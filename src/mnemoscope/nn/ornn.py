@@ -20,7 +20,10 @@ __all__ = ["ORNN"]
     ),
     state="n",
     references=("mhammedi2017",),
-    notes=("With m = n reflections every orthogonal matrix is reached, with fewer a part of them.",),
+    notes=(
+        "With m = n reflections every orthogonal matrix is reached, with fewer a part of them.",
+        "V starts with the determinant of m reflections, (-1)^m.",
+    ),
 )
 class ORNN(Structured):
     """An orthogonal network whose V is a product of m reflections.

@@ -55,8 +55,7 @@ def naive_exponential(skew: Inexact[Tensor, "*batch n n"]) -> Inexact[Tensor, "*
 def polar(matrix: Inexact[Tensor, "*batch n n"]) -> Inexact[Tensor, "*batch n n"]:
     """Return the orthogonal matrix nearest to one that is nearly orthogonal.
 
-    One Newton-Schulz step, V (3 I - V* V) / 2: it squares the distance from orthogonality, and costs two products
-    where the singular value decomposition costs twenty.
+    One Newton-Schulz step, V (3 I - V* V) / 2: it squares the distance from orthogonality, and costs two products.
     """
     wide = matrix.float() if matrix.dtype.itemsize < 4 else matrix
     return (1.5 * wide - 0.5 * wide @ (wide.mH @ wide)).to(matrix.dtype)
