@@ -6,15 +6,15 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mnemoscope import core, nn, tasks, testing, theory
+    from mnemoscope import core, measures, nn, studies, tasks, testing, theory
     from mnemoscope.nn.adapt import adapt
 
 __version__ = "0.1.0"
 
-_ROOMS = ("core", "nn", "tasks", "testing", "theory")
+_ROOMS = ("core", "measures", "nn", "studies", "tasks", "testing", "theory")
 _NAMES = {"adapt": "mnemoscope.nn.adapt"}
 
-__all__ = ["adapt", "core", "nn", "tasks", "testing", "theory"]
+__all__ = ["adapt", "core", "measures", "nn", "studies", "tasks", "testing", "theory"]
 
 
 def __getattr__(name: str) -> Any:

@@ -24,11 +24,14 @@ class Registry(Generic[T]):
     group
         The entry-point group in which other packages announce theirs: ``"mnemoscope.networks"``. An entry
         point names an object that is registered under the entry point's own name.
+    accepts
+        What an entry point must lead to; by default a class.
     """
 
-    def __init__(self, sort: str, group: str) -> None:
+    def __init__(self, sort: str, group: str, accepts: type = type) -> None:
         self.sort = sort
         self.group = group
+        self._accepts = accepts
         self._entries: dict[str, T] = {}
         self._plugins_loaded = False
 
@@ -73,8 +76,9 @@ class Registry(Generic[T]):
                 continue
             try:
                 entry: Any = point.load()
-                if not isinstance(entry, type):
-                    raise expected(f"a {self.sort}", "a class", entry)
+                if not isinstance(entry, self._accepts):
+                    kind = "class" if self._accepts is type else self._accepts.__name__
+                    raise expected(f"a {self.sort}", f"a {kind}", entry)
             except (Exception, SystemExit) as error:  # a stranger's package must not take the others down with it
                 reason = " ".join(str(error).split())
                 warnings.warn(f"the {self.sort} plugin {point.value!r} could not be loaded: {reason}", stacklevel=3)

@@ -1,0 +1,1 @@
+"""Claims, tables and figures of the documents: declared once, evaluated live."""
