@@ -6,6 +6,7 @@ network and one axis for a population.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
@@ -48,15 +49,28 @@ class Plan(NamedTuple):
 
 
 def run(x: Tensor, u: Tensor | None, b: Tensor | None, v: Tensor, h0: Tensor, c: Tensor | None, plan: Plan) -> Tensor:
-    """Return h_1 .. h_T; steps after the end of a sequence are zero."""
-    out = _drive(x, u, b)
-    weight = v.mT.contiguous()  # the product with h runs half again as fast on a contiguous matrix
-    add_product, bend, previous = _add_product(v), PHIS[plan.phi].bend(_row(c)), h0
-    slices = out.unbind(0) if plan.sizes is None else _alive(out, plan.sizes)
-    for h in slices:
-        add_product(h, previous if plan.sizes is None else previous[..., : h.shape[-2], :], weight)
-        bend(h)
-        previous = h
+    """Return h_1 .. h_T; steps after the end of a sequence are zero.
+
+    What the input contributes is computed chunk by chunk, so that it is still in the cache when its step comes.
+    """
+    steps, weight = x.shape[0], v.mT.contiguous()  # the product with h runs half again as fast on a contiguous matrix
+    out = x.new_empty(*x.shape[:-1], v.shape[-1])
+    drive, add_product, bend = _driver(x, u, b, out), _add_product(v), PHIS[plan.phi].bend(_row(c))
+    slices = out.unbind(0)
+    previous = h0 if h0.count_nonzero() else None  # a start at zero contributes nothing
+    every = _steps_in_cache(out)
+    for start in range(0, steps, every):
+        drive(start, min(start + every, steps))
+        for t in range(start, min(start + every, steps)):
+            h = slices[t]
+            if plan.sizes is not None:
+                h[..., plan.sizes[t] :, :] = 0
+                h = h[..., : plan.sizes[t], :]
+                previous = previous if previous is None else previous[..., : plan.sizes[t], :]
+            if previous is not None:
+                add_product(h, previous, weight)
+            bend(h)
+            previous = h
     return out
 
 
@@ -70,7 +84,7 @@ def pull_back(
     """
     x, u, b, v, h0, c = tensors
     steps, weight = x.shape[0], v.contiguous()
-    every = plan.checkpoint or max(_CHUNK // max(1, g[0].numel()), _ROWS // max(1, g.shape[-2]), 1)
+    every = plan.checkpoint or _steps_in_cache(g)
     dx = torch.empty_like(x) if wanted[0] else None
     phi, sums, later = PHIS[plan.phi], _Sums(), None
     for start in reversed(range(0, steps, every)):
@@ -85,17 +99,38 @@ def pull_back(
         da = _chain(g[part], weight, slopes, chunk, later)
         later = da[0]
         if dx is not None:
-            torch.matmul(da, u, out=dx[part]) if u is not None else dx[part].copy_(da)
+            _input_gradient(da, u, dx[part])
         if wanted[1]:
-            sums.add("u", _input_gradient(da, x[part]))
+            sums.add_products("u", x[part], da)  # with a narrow x this order of factors is ten times as fast as da^T x
         if wanted[2]:
             sums.add("b", da.flatten(0, 1).sum(0) if da.dim() == 3 else da.sum(0).sum(1))
-        if wanted[3]:
-            sums.add("v", _recurrent_gradient(da, before, out))
+        if wanted[3] and plan.checkpoint is None and start > 0:
+            sums.add_products("v", da, kept[start - 1 : part.stop - 1])
+        elif wanted[3]:
+            sums.add_products("v", da[1:], out[:-1])
+            if before.count_nonzero():
+                sums.add_products("v", da[:1], before.unsqueeze(0))
         if wanted[5]:
             sums.add("c", phi.bias_gradient(da, *slopes))
     dh0 = later @ weight if wanted[4] and later is not None else None
-    return dx, sums.get("u"), sums.get("b"), sums.get("v"), dh0, sums.get("c")
+    du = sums["u"].mT.contiguous() if wanted[1] else None
+    return dx, du, sums.get("b"), sums.get("v"), dh0, sums.get("c")
+
+
+def _steps_in_cache(out: Tensor) -> int:
+    """Return how many steps of (T, *K, B, n) make a chunk."""
+    return max(_CHUNK // max(1, out[0].numel()), _ROWS // max(1, out.shape[-2]), 1)
+
+
+def _input_gradient(da: Tensor, u: Tensor | None, out: Tensor) -> None:
+    """Write that of x of some steps; a population's step by step, since a product over all would copy U for each."""
+    if u is None:
+        out.copy_(da)
+    elif u.dim() == 2:
+        torch.matmul(da, u, out=out)
+    else:
+        for one, target in zip(da.unbind(0), out.unbind(0), strict=True):
+            torch.bmm(one, u, out=target)
 
 
 class _Sums(dict[str, Tensor]):
@@ -103,7 +138,22 @@ class _Sums(dict[str, Tensor]):
 
     def add(self, name: str, part: Tensor) -> None:
         """Add the part of one chunk."""
-        self[name] = self[name] + part if name in self else part
+        if name in self:
+            self[name] += part
+        else:
+            self[name] = part
+
+    def add_products(self, name: str, left: Tensor, right: Tensor) -> None:
+        """Add the sum over steps of left^T right; a population's in one batch of products a step, without a copy."""
+        if left.dim() == 3:
+            one, other = left.flatten(0, 1).T, right.flatten(0, 1)
+            self[name] = self[name].addmm_(one, other) if name in self else one @ other
+            return
+        if name not in self:
+            self[name] = left.new_zeros(left.shape[1], left.shape[-1], right.shape[-1])
+        total = self[name]
+        for one, other in zip(left.unbind(0), right.unbind(0), strict=True):
+            total.baddbmm_(one.mT, other)
 
 
 def _row(vector: Tensor | None) -> Tensor | None:
@@ -116,30 +166,29 @@ def _add_product(v: Tensor) -> Any:
     return Tensor.addmm_ if v.dim() == 2 else Tensor.baddbmm_
 
 
-def _drive(x: Tensor, u: Tensor | None, b: Tensor | None) -> Tensor:
-    """Return U x + b in a new buffer: one product, or for a population one batch of products a step."""
+def _driver(x: Tensor, u: Tensor | None, b: Tensor | None, out: Tensor) -> Callable[[int, int], None]:
+    """Return the function that writes U x + b of some steps into `out`: one product, or for a population one a step."""
     if u is None:
-        return x.clone(memory_format=torch.contiguous_format)
-    if x.dim() == 3:
-        flat = x.reshape(-1, x.shape[-1])
-        a = flat @ u.T if b is None else torch.addmm(b, flat, u.T)
-        return a.view(*x.shape[:-1], u.shape[0])
-    out, weight = x.new_empty(*x.shape[:-1], u.shape[1]), u.mT.contiguous()
-    for driven, now in zip(out.unbind(0), x.unbind(0), strict=True):
-        if b is None:
-            torch.bmm(now, weight, out=driven)
-        else:
-            torch.baddbmm(_row(b), now, weight, out=driven)  # type: ignore[arg-type]
-    return out
+        return lambda start, stop: _copy(x[start:stop], out[start:stop])
+    weight = u.mT.contiguous()
+    if x.dim() > 3:
+        bias = _row(b)
+
+        def drive_members(start: int, stop: int) -> None:
+            for driven, now in zip(out[start:stop].unbind(0), x[start:stop].unbind(0), strict=True):
+                torch.bmm(now, weight, out=driven) if bias is None else torch.baddbmm(bias, now, weight, out=driven)
+
+        return drive_members
+
+    def drive(start: int, stop: int) -> None:
+        now, driven = x[start:stop].flatten(0, 1), out[start:stop].flatten(0, 1)
+        torch.mm(now, weight, out=driven) if b is None else torch.addmm(b, now, weight, out=driven)
+
+    return drive
 
 
-def _alive(out: Tensor, sizes: tuple[int, ...]) -> list[Tensor]:
-    """Return what is alive at each step, and set the rest to zero."""
-    slices = []
-    for h, size in zip(out.unbind(0), sizes, strict=True):
-        h[..., size:, :] = 0
-        slices.append(h[..., :size, :])
-    return slices
+def _copy(source: Tensor, target: Tensor) -> None:
+    target.copy_(source)
 
 
 def _chain(g: Tensor, v: Tensor, slopes: tuple[Tensor, ...], plan: Plan, later: Tensor | None) -> Tensor:
@@ -158,27 +207,3 @@ def _chain(g: Tensor, v: Tensor, slopes: tuple[Tensor, ...], plan: Plan, later: 
             pull(target, *by_step[t])
         later = target
     return da
-
-
-def _input_gradient(da: Tensor, x: Tensor) -> Tensor:
-    """Return that of U; with a narrow x this order of factors is ten times as fast as da^T x."""
-    if da.dim() == 3:
-        return (x.flatten(0, 1).T @ da.flatten(0, 1)).T.contiguous()
-    return _add_products(x, da).mT.contiguous()
-
-
-def _recurrent_gradient(da: Tensor, before: Tensor, out: Tensor) -> Tensor:
-    """Return that of V."""
-    if da.dim() == 3:
-        first = da[0].T @ before
-        return first.addmm_(da[1:].flatten(0, 1).T, out[:-1].flatten(0, 1)) if len(da) > 1 else first
-    return _add_products(da[1:], out[:-1], torch.bmm(da[0].mT, before))
-
-
-def _add_products(left: Tensor, right: Tensor, total: Tensor | None = None) -> Tensor:
-    """Return the sum over steps of left^T right: one batch of products a step, which needs no copy of a population."""
-    if total is None:
-        total = left.new_zeros(left.shape[1], left.shape[-1], right.shape[-1])
-    for one, other in zip(left.unbind(0), right.unbind(0), strict=True):
-        total.baddbmm_(one.mT, other)
-    return total

@@ -69,7 +69,7 @@ class _ModReLU(Phi):
 
     def bend(self, c: Any) -> Bend:
         huge = torch.finfo(c.dtype).max ** 0.75
-        factor, high = torch.where(c > 0, c.new_tensor(-huge), c.new_ones(())), c.abs()
+        factor, high = torch.where(c > 0, c.new_full((), -huge), 1.0), c.abs()
         low, space = -high, c.new_empty(())
 
         def bend(h: Tensor) -> None:
@@ -82,10 +82,10 @@ class _ModReLU(Phi):
 
     def slopes(self, y: Tensor, c: Any) -> tuple[Tensor, ...]:
         sign = y.sign()
-        return sign * sign, sign
+        return sign.abs(), sign
 
     def bias_gradient(self, g: Tensor, *slopes: Tensor) -> Tensor:
-        return _sum_over_steps(g * slopes[1])
+        return _sum_over_steps(slopes[1].mul_(g))
 
 
 class _ComplexModReLU(Phi):
@@ -108,7 +108,7 @@ class _ComplexModReLU(Phi):
         # Where y is zero nothing passes: s is zero there to rounding, since 1 / |y| is taken as huge.
         inverse = _square(y).clamp_min_(torch.finfo(y.dtype).tiny).rsqrt_()
         scale = torch.addcmul(c.new_ones(()), inverse, c, value=-1).reciprocal_()
-        rest = (1 - scale).mul_(inverse).mul_(inverse)
+        rest = torch.rsub(scale, 1).mul_(inverse).mul_(inverse)
         return scale.unsqueeze(-2), rest, y, inverse, torch.empty_like(inverse)
 
     def pull(self, g: Tensor, *slopes: Tensor) -> None:
