@@ -5,7 +5,15 @@ import inspect
 import pytest
 
 import mnemoscope as ms
-from mnemoscope.core.docs import REQUIRED, Argument, arguments, parameter_docs, summary
+from mnemoscope.core.docs import (
+    REQUIRED,
+    Argument,
+    arguments,
+    function_arguments,
+    function_summary,
+    parameter_docs,
+    summary,
+)
 from mnemoscope.nn.options import option_defaults
 
 
@@ -117,12 +125,40 @@ def test_every_argument_of_every_network_is_explained(name):
     accepted = option_defaults(cls)
     found = arguments(cls, accepted)
     assert {argument.name for argument in found} == set(accepted)
-    assert [argument.name for argument in found][:3] == ["input_size", "hidden_size", "num_layers"]
+    sizes = {"recurrent": ["input_size", "hidden_size", "num_layers"], "classifier": ["features", "rank", "length"]}
+    assert [argument.name for argument in found][:3] == sizes[cls.kind]
     for argument in found:
         assert argument.meaning, f"{cls.__name__} does not explain {argument.name}"
         assert argument.type, f"{cls.__name__} does not annotate {argument.name}"
     own = vars(cls).get("__init__")
-    if own is not None:
+    if own is not None and cls.kind == "recurrent":
         named = {p.name for p in inspect.signature(own).parameters.values() if p.kind is p.KEYWORD_ONLY}
         assert named == {argument.name for argument in found[3 : 3 + len(named)]}, "its own come before the bases'"
     assert summary(cls).endswith(".")
+
+
+def measured(W, noise: float = 1.0, *rest: int, horizon: "int | None" = None):
+    r"""Measure :math:`J` of `W`
+    in two lines.
+
+    More of it.
+
+    Parameters
+    ----------
+    W : array
+        The matrix.
+    noise, horizon
+        Both: ``0.5`` and :math:`\epsilon`.
+    """
+
+
+def test_functions():
+    assert function_summary(measured) == "Measure J of W in two lines."
+    assert function_arguments(measured) == [
+        Argument("W", "array", REQUIRED, "The matrix."),
+        Argument("noise", "float", 1.0, r"Both: 0.5 and \epsilon."),
+        Argument("*rest", "int", REQUIRED, ""),
+        Argument("horizon", "int | None", None, r"Both: 0.5 and \epsilon."),
+    ]
+    assert function_summary(lambda: None) == ""
+    assert function_arguments(lambda: None) == []

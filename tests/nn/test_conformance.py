@@ -5,7 +5,8 @@ from functools import partial
 import pytest
 
 import mnemoscope as ms
-from mnemoscope.testing import CHECKS, Skipped
+from mnemoscope.testing import CHECKS, CLASSIFIER_CHECKS, Skipped
+from mnemoscope.testing.classifiers import ClassifierSubject
 
 VARIANTS = {
     "rnn-depth": ("rnn", {"activation": "depth"}),
@@ -37,6 +38,19 @@ VARIANTS = {
     "urnn-structured": ("urnn", {"product": "structured"}),
     "scurnn-no-bias": ("scurnn", {"bias": False}),
     "urnn-relu": ("urnn", {"nonlinearity": "relu"}),
+    "rac-readout": ("rac", {"output_size": 2, "learn_initial": True}),
+    "rac-one-hot": ("rac", {"init": "one-hot"}),
+    "mirnn-identity": ("mirnn", {"nonlinearity": "identity"}),
+    "mirnn-modrelu": ("mirnn", {"nonlinearity": "modrelu"}),
+    "mirnn-no-bias": ("mirnn", {"bias": False}),
+    "2rnn-identity": ("2rnn", {"nonlinearity": "identity"}),
+    "2rnn-relu": ("2rnn", {"nonlinearity": "relu"}),
+    "2rnn-no-bias": ("2rnn", {"bias": False}),
+    "birnn-residual": ("birnn", {"residual": True}),
+    "birnn-learned": ("birnn", {"output_size": 2, "learn_initial": True}),
+    "cprnn-rank": ("cprnn", {"rank": 2, "bias": False}),
+    "cprnn-modrelu": ("cprnn", {"nonlinearity": "modrelu"}),
+    "cpbirnn-rank": ("cpbirnn", {"rank": 2, "residual": True, "learn_initial": True}),
 }
 
 FACTORIES = {name: ms.nn.get(name) for name in ms.nn.names("recurrent")}
@@ -46,7 +60,15 @@ COMPLEX = {"urnn", "urnn-relu", "urnn-structured", "scurnn", "scurnn-no-bias", "
 COMPLEX |= {variant for variant in VARIANTS if variant.startswith("exprnn-complex")}
 
 # Compiling is the slowest check: of the variants, those whose code differs from that of the network without options.
-COMPILED = {"rnn-depth", "exprnn-complex", "ornn-structured", "eurnn-structured", "urnn-structured"}
+COMPILED = {
+    "birnn-residual",
+    "rac-readout",
+    "rnn-depth",
+    "exprnn-complex",
+    "ornn-structured",
+    "eurnn-structured",
+    "urnn-structured",
+}
 
 CASES = [
     pytest.param(name, check, id=f"{name}-{check.__name__}")
@@ -63,3 +85,16 @@ def test_network_keeps_the_contract(name, check):
             check(FACTORIES[name])
     else:
         check(FACTORIES[name])  # nothing may be skipped
+
+
+CLASSIFIERS = {name: ms.nn.get(name) for name in ms.nn.names("classifier")} | {
+    "tt-equal": partial(ms.nn.TT, cores="equal"),
+    "tt-mapped": partial(ms.nn.TT, feature_map={"name": "polynomial", "input_size": 2, "degree": 1}),
+    "cp-mapped": partial(ms.nn.CP, feature_map={"name": "polynomial", "input_size": 2, "degree": 1}),
+}
+
+
+@pytest.mark.parametrize("check", CLASSIFIER_CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_classifier_keeps_the_contract(name, check):
+    check(ClassifierSubject(CLASSIFIERS[name]))

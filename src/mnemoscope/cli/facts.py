@@ -18,7 +18,7 @@ from mnemoscope.nn.stack import Stack
 __all__ = ["SIZES", "Facts", "all_facts", "facts", "network_class"]
 
 SIZES = {"input_size": 10, "hidden_size": 64}
-"""The sizes at which parameters are counted, with one layer."""
+"""The sizes at which parameters are counted, with one layer, unless the class has `counted_at`."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,7 @@ class Facts:
     kind: str | None
     state: str | None
     parameters: int | None
+    counted_at: dict[str, int]
     summary: str
     equations: tuple[str, ...]
     arguments: tuple[docs.Argument, ...]
@@ -90,6 +91,7 @@ def facts(name: str) -> Facts:
         kind=getattr(cls, "kind", None),
         state=own.state if own else None,
         parameters=_count_parameters(cls),
+        counted_at=_sizes_of(cls),
         summary=docs.summary(cls),
         equations=own.equations if own else (),
         arguments=tuple(_arguments(cls)),
@@ -106,9 +108,13 @@ def network_class(name: str) -> type[nn.Module]:
     return found
 
 
+def _sizes_of(cls: type[nn.Module]) -> dict[str, int]:
+    return dict(getattr(cls, "counted_at", SIZES))
+
+
 def _count_parameters(cls: type[nn.Module]) -> int | None:
     try:
-        return sum(p.numel() for p in cls(**SIZES).parameters())
+        return sum(p.numel() for p in cls(**_sizes_of(cls)).parameters())
     except Exception:  # a network of strangers may take other arguments, or fail as it likes: then there is no number
         return None
 

@@ -9,7 +9,9 @@ import typer
 from mnemoscope import __version__
 from mnemoscope.cli.check import check
 from mnemoscope.cli.group import Commands
+from mnemoscope.cli.measure import app as measure
 from mnemoscope.cli.networks import cite, networks, show
+from mnemoscope.cli.theory import app as theory
 
 __all__ = ["app"]
 
@@ -21,6 +23,8 @@ app = typer.Typer(
 )
 for command in (networks, show, cite, check):
     app.command()(command)
+app.add_typer(measure, name="measure")
+app.add_typer(theory, name="theory")
 
 
 def _print_version(wanted: bool) -> None:

@@ -55,6 +55,8 @@ def networks(kind: Kind = None, json: Json = False) -> None:
     out.print()
     out.print(f"{len(found)} networks. state: real numbers per layer, n = hidden_size.")
     out.print(f"params: parameters of one layer with hidden_size = {size} and input_size = {width}.")
+    for line in _other_sizes(found):
+        out.print(f"params of {line}.")
     out.print("More on one of them: mnemoscope show NAME")
 
 
@@ -107,9 +109,24 @@ def _sizes(found: Facts) -> list[str]:
     if found.state:
         lines.append(f"state: {found.state} real numbers per layer, n = hidden_size")
     if found.parameters is not None:
-        sizes = ", ".join(f"{name} = {value}" for name, value in SIZES.items())
-        lines.append(f"parameters: {found.parameters:,} with {sizes}, one layer")
+        layers = ", one layer" if found.counted_at == SIZES else ""
+        lines.append(f"parameters: {found.parameters:,} with {_listed(found.counted_at)}{layers}")
     return lines
+
+
+def _other_sizes(found: Iterable[Facts]) -> list[str]:
+    """Return which networks are counted at other sizes than the rest, and at which."""
+    from mnemoscope.cli.facts import SIZES
+
+    groups: dict[str, list[str]] = {}
+    for one in found:
+        if one.counted_at != SIZES:
+            groups.setdefault(_listed(one.counted_at), []).append(one.name)
+    return [f"{', '.join(names)}: with {sizes}" for sizes, names in groups.items()]
+
+
+def _listed(sizes: dict[str, int]) -> str:
+    return ", ".join(f"{name} = {value}" for name, value in sizes.items())
 
 
 def _print_part(out: Console, title: str, lines: Iterable[str]) -> None:

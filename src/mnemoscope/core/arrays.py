@@ -64,22 +64,27 @@ def _number(value: Any) -> float | None:
         return None
     try:
         found = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     return found if math.isfinite(found) else None
 
 
 def _array(name: str, value: Any) -> np.ndarray:
-    if hasattr(value, "detach"):  # a torch tensor, recognised without importing torch
-        value = value.detach().cpu().resolve_conj().resolve_neg().numpy()
     try:
-        found = np.array(value)
+        found = np.array(_from_torch(value) if hasattr(value, "detach") else value)
         if found.dtype.kind not in "biuf":
             raise TypeError
         found = found.astype(np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RuntimeError, OverflowError):
         raise expected(name, "an array of real numbers", value) from None
     if not np.isfinite(found).all():
         bad = int(np.size(found) - np.isfinite(found).sum())
         raise UserError(f"{name} must be finite, got {bad} NaN or infinite of {found.size} entries")
+    return found
+
+
+def _from_torch(tensor: Any) -> np.ndarray:
+    """Return a tensor as an array: torch need not be imported for this. NumPy has no bfloat16."""
+    plain = tensor.detach().to_dense().cpu().resolve_conj().resolve_neg()
+    found: np.ndarray = (plain.double() if plain.is_floating_point() else plain).numpy()
     return found

@@ -5,6 +5,7 @@ Altair is imported when something is drawn, never before.
 
 from __future__ import annotations
 
+import json
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +22,21 @@ if TYPE_CHECKING:
 Chart = Any
 """An Altair chart of any make; Altair's own annotations do not say."""
 
-__all__ = ["FORMATS", "HEIGHT", "PALETTE", "WIDTH", "Chart", "beside", "heat_map", "lines", "points", "save", "styled"]
+__all__ = [
+    "FORMATS",
+    "HEIGHT",
+    "PALETTE",
+    "WIDTH",
+    "Chart",
+    "beside",
+    "check_path",
+    "heat_map",
+    "lines",
+    "points",
+    "save",
+    "styled",
+    "table",
+]
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#999933")
 """Okabe and Ito's colours, the strongest first."""
@@ -81,7 +96,7 @@ def lines(
     )
     chart = (
         _chart(rows)
-        .mark_line(point=marks, strokeWidth=2, clip=True)
+        .mark_line(point=marks, strokeWidth=2, clip=not marks)  # at the edge half of a point would be cut
         .encode(
             x=alt.X("x:Q", title=x, scale=_scale(log_x, zero=False), axis=_decades([row["x"] for row in rows], log_x)),
             y=alt.Y("y:Q", title=y, scale=_scale(log_y), axis=_decades([row["y"] for row in rows], log_y)),
@@ -163,7 +178,7 @@ def heat_map(
         for j in range(matrix.shape[1])
         if np.isfinite(matrix[i, j]) and (matrix[i, j] > 0 or not log)
     ]
-    reach = float(np.nanmax(np.abs(matrix))) if matrix.size else 1.0
+    reach = max((abs(row["value"]) for row in rows), default=1.0)
     scale = (
         alt.Scale(scheme="blueorange", domain=[-reach, reach])
         if diverging
@@ -182,6 +197,14 @@ def heat_map(
     return styled(chart, title, height=WIDTH)
 
 
+def table(rows: Sequence[Mapping[str, Any]]) -> Any:
+    """Return rows as the data of an Altair chart: as one text, since Altair would check every number of a list."""
+    import altair as alt
+
+    make: Any = alt
+    return make.Data(values=json.dumps(list(rows)), format={"type": "json"})
+
+
 def styled(chart: Chart, title: str = "", *, width: int = WIDTH, height: int = HEIGHT) -> Chart:
     """Give any Altair chart the title and the size that all of ours have."""
     return chart.properties(width=width, height=height, **({"title": title} if title else {}))
@@ -195,6 +218,19 @@ def beside(*charts: Chart, columns: int = 2) -> Chart:
     return side.concat(*charts, columns=columns).resolve_scale(color="independent", strokeDash="independent")
 
 
+def check_path(path: str | os.PathLike[str]) -> Path:
+    """Return a path that `save` can write to, or raise: asked before the work, not after it."""
+    file = Path(path)
+    if file.suffix.lower() not in FORMATS:
+        raise UserError(f"a picture's name must end in {', '.join(FORMATS)}, got {str(file)!r}")
+    if not file.parent.is_dir():
+        raise UserError(f"{str(file)!r} cannot be written: there is no folder {str(file.parent)!r}")
+    if file.is_dir() or not os.access(file.parent, os.W_OK):
+        why = "it is a folder" if file.is_dir() else f"the folder {str(file.parent)!r} is read-only"
+        raise UserError(f"{str(file)!r} cannot be written: {why}")
+    return file
+
+
 def save(chart: Chart, path: str | os.PathLike[str], *, scale: float = 2.0) -> None:
     """Write a chart to a file: SVG, PNG, PDF, an HTML page that needs no network, or its Vega-Lite JSON.
 
@@ -202,16 +238,14 @@ def save(chart: Chart, path: str | os.PathLike[str], *, scale: float = 2.0) -> N
     """
     import vl_convert
 
-    path = Path(path)
-    if path.suffix.lower() not in FORMATS:
-        raise UserError(f"a picture's name must end in {', '.join(FORMATS)}, got {str(path)!r}")
-    spec = _themed(chart).to_dict()
+    path = check_path(path)
+    spec = _unpacked(_themed(chart).to_dict())
     write: dict[str, Callable[[], bytes]] = {
         ".svg": lambda: vl_convert.vegalite_to_svg(spec).encode(),
         ".png": lambda: vl_convert.vegalite_to_png(spec, scale=scale),
         ".pdf": lambda: vl_convert.vegalite_to_pdf(spec),
         ".html": lambda: vl_convert.vegalite_to_html(spec, bundle=True).encode(),
-        ".json": lambda: _themed(chart).to_json().encode(),
+        ".json": lambda: json.dumps(spec, indent=2, allow_nan=False).encode(),
     }
     partial = path.with_name(path.name + ".partial")
     content = write[path.suffix.lower()]()
@@ -221,6 +255,16 @@ def save(chart: Chart, path: str | os.PathLike[str], *, scale: float = 2.0) -> N
     except OSError as error:
         partial.unlink(missing_ok=True)
         raise UserError(f"{str(path)!r} cannot be written: {error.strerror or error}") from error
+
+
+def _unpacked(spec: dict[str, Any]) -> dict[str, Any]:
+    """Return a specification with its data as lists instead of texts, for whoever reads the file."""
+    found = dict(spec)
+    for name in {"concat", "layer"} & set(spec):
+        found[name] = [_unpacked(part) for part in spec[name]]
+    if isinstance(spec.get("data", {}).get("values"), str):
+        found["data"] = {"values": json.loads(spec["data"]["values"])}
+    return found
 
 
 def _themed(chart: Chart) -> Chart:
@@ -246,18 +290,33 @@ def _chart(rows: list[dict[str, Any]]) -> Chart:
     import altair as alt
 
     make: Any = alt
-    return make.Chart(make.Data(values=rows))
+    return make.Chart(table(rows))
 
 
 def _decades(values: list[float], log: bool) -> Any:
-    """Label powers of ten alone on a logarithmic axis: at most eight of them."""
+    """Label a logarithmic axis: powers of ten, and between them where there are too few of these."""
     import altair as alt
 
     if not log or not values:
         return alt.Undefined
-    low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
-    ticks = [10.0**k for k in range(low, high + 1, max(1, -(-(high - low) // 7)))]
-    return alt.Axis(values=ticks, format="~e" if low < -3 or high > 4 else "~g")
+    ticks = _log_ticks(min(values), max(values))
+    return alt.Axis(values=ticks, format=".4~e" if min(ticks) < 1e-3 or max(ticks) > 1e4 else ".4~g")
+
+
+def _log_ticks(low: float, high: float) -> list[float]:
+    """Return three to eight numbers between two positive ones, as round as there are; the ends where none is."""
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    for multiples in ((1,), (1, 3), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 6, 8)):
+        # By division where the power is negative: 3 * 10**-1 is not 0.3.
+        inside = [
+            tick
+            for k in range(first, last + 1)
+            for m in multiples
+            if low <= (tick := m * 10.0**k if k >= 0 else m / 10.0**-k) <= high
+        ]
+        if len(inside) >= 3:
+            return inside[:: -(-len(inside) // 8)]
+    return np.linspace(low, high, 4).tolist() if high > low else [low]
 
 
 def _scale(log: bool, *, zero: bool = True) -> alt.Scale:

@@ -1,15 +1,15 @@
-"""Read NumPy-style docstrings: what a class says of itself and of the arguments of its constructor."""
+"""Read NumPy-style docstrings: what a class or a function says of itself and of its arguments."""
 
 from __future__ import annotations
 
 import inspect
 import itertools
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["REQUIRED", "Argument", "arguments", "parameter_docs", "summary"]
+__all__ = ["REQUIRED", "Argument", "arguments", "function_arguments", "function_summary", "parameter_docs", "summary"]
 
 REQUIRED = inspect.Parameter.empty
 """The default of an argument that has none."""
@@ -19,7 +19,7 @@ _ENTRY = re.compile(r"^(?P<names>\*{0,2}\w+(?:\s*,\s*\*{0,2}\w+)*)\s*(?::\s*(?P<
 
 @dataclass(frozen=True)
 class Argument:
-    """One argument of a constructor: its name, type as written, default (or `REQUIRED`) and meaning."""
+    """One argument of a call: its name, type as written, default (or `REQUIRED`) and meaning."""
 
     name: str
     type: str
@@ -33,10 +33,31 @@ def summary(cls: type) -> str:
     Examples
     --------
     >>> summary(Argument)
-    'One argument of a constructor: its name, type as written, default (or REQUIRED) and meaning.'
+    'One argument of a call: its name, type as written, default (or REQUIRED) and meaning.'
     """
     own = inspect.cleandoc(vars(cls).get("__doc__") or "")
     return _plain(own.partition("\n\n")[0])
+
+
+def function_summary(function: Callable[..., Any]) -> str:
+    """Return the first paragraph of a function's docstring as one line, or an empty string.
+
+    Examples
+    --------
+    >>> function_summary(function_arguments)
+    'Return the arguments of a function, each with what its docstring says of it.'
+    """
+    return _plain(inspect.cleandoc(function.__doc__ or "").partition("\n\n")[0])
+
+
+def function_arguments(function: Callable[..., Any]) -> list[Argument]:
+    """Return the arguments of a function, each with what its docstring says of it."""
+    docs = dict(_section_entries(function.__doc__ or ""))
+    return [
+        Argument(_starred(parameter), _annotation(parameter) or written, parameter.default, meaning)
+        for parameter in inspect.signature(function).parameters.values()
+        for written, meaning in [docs.get(parameter.name, ("", ""))]
+    ]
 
 
 def arguments(cls: type, accepted: Collection[str] | None = None) -> list[Argument]:
@@ -114,7 +135,7 @@ def _is_rule(line: str) -> bool:
 
 
 def _plain(text: str) -> str:
-    return " ".join(text.replace("`", "").split())
+    return " ".join(text.replace(":math:", "").replace("`", "").split())
 
 
 def _annotation(parameter: inspect.Parameter) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
+from fractions import Fraction
 
 import psutil
 
@@ -23,9 +25,9 @@ def allowance() -> int:
         gigabytes = float(told)
     except ValueError:
         gigabytes = 0.0
-    if not gigabytes > 0:
+    if not 0 < gigabytes < math.inf:
         raise expected(VARIABLE, "a positive number of gigabytes", told)
-    return int(gigabytes * 2**30)
+    return int(Fraction(gigabytes) * 2**30)
 
 
 def require(what: str, needed: int, fits: str) -> None:
@@ -47,7 +49,7 @@ def human(size: int) -> str:
     """
     value = float(size)
     for unit in ("bytes", "kB", "MB", "GB", "TB"):
-        if value < 1024 or unit == "TB":
+        if round(value, 1) < 1024 or unit == "TB":
             break
         value /= 1024
     return f"{value:.0f} {unit}" if unit == "bytes" else f"{value:.1f} {unit}"

@@ -107,6 +107,8 @@ def plain(value: Any) -> Any:
     """
     if isinstance(value, np.ndarray):
         return plain(value.tolist())
+    if isinstance(value, np.longdouble | np.clongdouble):  # which have no Python type: `item` returns them again
+        return plain(complex(value) if isinstance(value, np.clongdouble) else float(value))
     if isinstance(value, np.generic):
         return plain(value.item())
     if dataclasses.is_dataclass(value) and not isinstance(value, type):

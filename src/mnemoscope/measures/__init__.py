@@ -1,5 +1,62 @@
 """Instruments: each takes a network or its matrices and returns a result. Nothing is trained."""
 
+from mnemoscope.measures.attention_paths import AttentionPaths, attention_paths
+from mnemoscope.measures.conjecture_lab import ConjectureLab, conjecture_lab
+from mnemoscope.measures.dependency import attention_kappa, dependency_depths
+from mnemoscope.measures.fisher import FisherMemory, fisher_memory
+from mnemoscope.measures.gradients import GradientNorms, gradient_norms
+from mnemoscope.measures.kreiss import Kreiss, kreiss_constant
+from mnemoscope.measures.lyapunov import LyapunovExponents, lyapunov_exponents
+from mnemoscope.measures.matrix_fisher import MatrixFisherMemory, matrix_fisher_memory
+from mnemoscope.measures.memory_capacity import MemoryCapacity, memory_capacity
+from mnemoscope.measures.network_fisher import NetworkFisherMemory, network_fisher_memory
+from mnemoscope.measures.pseudospectrum import Pseudospectrum, pseudospectrum
+from mnemoscope.measures.queue_fisher import QueueFisherMemory, queue_fisher_memory
 from mnemoscope.measures.registry import MEASURES, Measure, get, measure, names
+from mnemoscope.measures.resources import Resources, resources
+from mnemoscope.measures.separation_rank import SeparationRank, separation_rank
+from mnemoscope.measures.separation_saturation import SeparationSaturation, separation_saturation
+from mnemoscope.measures.spectra import Spectra, spectra
+from mnemoscope.measures.spectrum import Spectrum, spectrum
 
-__all__ = ["MEASURES", "Measure", "get", "measure", "names"]
+__all__ = [
+    "MEASURES",
+    "AttentionPaths",
+    "ConjectureLab",
+    "FisherMemory",
+    "GradientNorms",
+    "Kreiss",
+    "LyapunovExponents",
+    "MatrixFisherMemory",
+    "Measure",
+    "MemoryCapacity",
+    "NetworkFisherMemory",
+    "Pseudospectrum",
+    "QueueFisherMemory",
+    "Resources",
+    "SeparationRank",
+    "SeparationSaturation",
+    "Spectra",
+    "Spectrum",
+    "attention_kappa",
+    "attention_paths",
+    "conjecture_lab",
+    "dependency_depths",
+    "fisher_memory",
+    "get",
+    "gradient_norms",
+    "kreiss_constant",
+    "lyapunov_exponents",
+    "matrix_fisher_memory",
+    "measure",
+    "memory_capacity",
+    "names",
+    "network_fisher_memory",
+    "pseudospectrum",
+    "queue_fisher_memory",
+    "resources",
+    "separation_rank",
+    "separation_saturation",
+    "spectra",
+    "spectrum",
+]

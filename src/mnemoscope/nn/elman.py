@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Unpack
+from typing import Any, Unpack
 
 from mnemoscope.nn.first_order import FirstOrder
+from mnemoscope.nn.polynomial import Exact, Operations
 from mnemoscope.nn.registry import network
-from mnemoscope.nn.stack import StackOptions
+from mnemoscope.nn.stack import StackOptions, Weights
 
 __all__ = ["IRNN", "RNN", "LinearRNN", "OrthRNN"]
 
@@ -32,7 +33,7 @@ class RNN(FirstOrder):
     state="n",
     references=("saxe2014",),
 )
-class LinearRNN(FirstOrder):
+class LinearRNN(FirstOrder, Exact):
     """The linear network: phi is the identity, V free.
 
     Parameters
@@ -53,6 +54,15 @@ class LinearRNN(FirstOrder):
         **common: Unpack[StackOptions],
     ) -> None:
         super().__init__(input_size, hidden_size, num_layers, nonlinearity="identity", init=init, **common)
+
+    def enter(self, ops: Operations, w: Weights, x: Any) -> Any:
+        """Return U x + b, in any ring."""
+        ux = ops.matmul(x, w["weight_ih"].T)
+        return ops.add(ux, w["bias"]) if self.bias else ux
+
+    def combine(self, ops: Operations, w: Weights, a: Any, state: Any) -> Any:
+        """Return V h + U x + b, in any ring."""
+        return ops.add(ops.matmul(state, w["weight_hh"].T), a)
 
 
 @network(

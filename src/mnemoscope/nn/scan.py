@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import torch
 from jaxtyping import Bool
 from torch import Tensor
-from torch.utils._pytree import tree_leaves, tree_map
+from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 __all__ = ["forward_mode", "mask_of", "scan", "transforming"]
 
@@ -38,10 +38,11 @@ def scan(
     -------
     The outputs, stacked over time, and the last state.
     """
-    steps = tree_leaves(inputs)[0].shape[0]
+    leaves, structure = tree_flatten(inputs)
     outputs = []
-    for t in range(steps):
-        output, proposed = step(tree_map(lambda leaf, t=t: leaf[t], inputs), state)
+    # Cut at once: the gradient of an indexed step is as large as all steps, and there are as many of them.
+    for t, parts in enumerate(zip(*(leaf.unbind(0) for leaf in leaves), strict=True)):
+        output, proposed = step(tree_unflatten(parts, structure), state)
         if mask is None:
             state = proposed
         else:

@@ -12,6 +12,7 @@ from safetensors.torch import save_file
 from torch import nn
 
 from mnemoscope.core.errors import UserError
+from mnemoscope.nn.classifier import Classifier
 from mnemoscope.nn.options import public_class
 from mnemoscope.nn.registry import NETWORKS, card, get
 from mnemoscope.nn.stack import Stack
@@ -24,14 +25,18 @@ FORMAT = "1"
 def save(layer: nn.Module, path: str | Path) -> None:
     """Write a registered network to `path` (safetensors): weights, name, options, type."""
     own = card(type(layer))
-    if not isinstance(layer, Stack) or own is None or get(own.name) is not public_class(type(layer)):
+    if not isinstance(layer, Stack | Classifier) or own is None or get(own.name) is not public_class(type(layer)):
         raise UserError(
             f"only a registered network can be saved, got {type(layer).__name__}; save its state_dict instead"
         )
+    try:
+        options = json.dumps(layer.options)
+    except TypeError:
+        raise UserError(f"{own.name} has a part that no file can name; save its state_dict instead") from None
     metadata = {
         "mnemoscope_format": FORMAT,
         "network": own.name,
-        "options": json.dumps(layer.options),
+        "options": options,
         "dtype": str(next(layer.parameters()).dtype).removeprefix("torch."),
     }
     tensors = {name: tensor.detach().contiguous() for name, tensor in layer.state_dict().items()}

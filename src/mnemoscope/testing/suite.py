@@ -18,6 +18,7 @@ from mnemoscope.testing import (
     transforms,
 )
 from mnemoscope.testing.checking import Check
+from mnemoscope.testing.classifiers import CLASSIFIER_CHECKS, ClassifierSubject, is_classifier
 from mnemoscope.testing.report import Report, Skipped
 from mnemoscope.testing.subject import Factory, Subject
 
@@ -30,13 +31,15 @@ CHECKS: list[Check] = [value for theme in _THEMES for name, value in vars(theme)
 
 
 def check_network(factory: Factory, *, skip: Iterable[str] = ()) -> Report:
-    """Check that a network keeps the contract of a recurrent network.
+    """Check that a network keeps the contract of a recurrent network, or of a classifier if it says that it is one.
 
     Parameters
     ----------
     factory
         A class, or a function ``(input_size, hidden_size, **options)``, that builds the network; or a function
-        without arguments, for which the checks of sizes and options are skipped.
+        without arguments, for which the checks of sizes and options are skipped. A class whose `kind` is
+        ``"classifier"`` is called as ``factory(features=, rank=, length=, classes=)`` and has checks of its own,
+        `CLASSIFIER_CHECKS`.
     skip
         Names of checks to leave out.
 
@@ -55,10 +58,11 @@ def check_network(factory: Factory, *, skip: Iterable[str] = ()) -> Report:
     >>> print(check_network(lambda: ms.nn.GRU(3, 4), skip=("check_compile",)))  # doctest: +ELLIPSIS
     <lambda>: ... checks passed, ... skipped (...)
     """
-    subject, left_out = Subject(factory), set(skip)
+    classifier = is_classifier(factory)
+    subject, left_out = (ClassifierSubject if classifier else Subject)(factory), set(skip)
     require_known(left_out)
     report = Report(subject.name)
-    for check in CHECKS:
+    for check in CLASSIFIER_CHECKS if classifier else CHECKS:
         if check.__name__ in left_out:
             report.skipped[check.__name__] = "the caller asked for it"
             continue
@@ -73,7 +77,7 @@ def check_network(factory: Factory, *, skip: Iterable[str] = ()) -> Report:
 
 def require_known(names: Iterable[str]) -> None:
     """Raise one line, with the nearest name, unless all of `names` are checks."""
-    known = [check.__name__ for check in CHECKS]
+    known = [check.__name__ for check in (*CHECKS, *CLASSIFIER_CHECKS)]
     for name in names:
         if name not in known:
             near = nearest(name, known)

@@ -1,0 +1,153 @@
+"""The command ``measure all``: every measure that applies to a network, one after the other."""
+
+from __future__ import annotations
+
+import textwrap
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from mnemoscope.cli.commands import make_command
+from mnemoscope.cli.group import FAILURE
+from mnemoscope.cli.measuring import apply_to_network, reason_against
+from mnemoscope.cli.output import Json, console, error_console, print_json, quiet
+from mnemoscope.cli.sources import LINEAR, Source, network_parameters
+from mnemoscope.core.errors import UserError
+from mnemoscope.core.result import Result
+from mnemoscope.measures import Measure, get, names
+
+__all__ = ["all_command"]
+
+Quick = Annotated[bool, typer.Option("--quick", help="The quick set: a first look within seconds.")]
+Seed = Annotated[int, typer.Option("--seed", help="Draws the weights of a network that is built, and all else.")]
+
+
+def all_command(name: str) -> Any:
+    """Return the command."""
+    files = {
+        flag: (Annotated[str | None, typer.Option(f"--{flag}", metavar="FILE", help=meaning)], None)
+        for flag, meaning in LINEAR.items()
+    }
+    parameters = {
+        **network_parameters(),
+        **files,
+        "quick": (Quick, False),
+        "seed": (Seed, 0),
+        "json": (Json, False),
+    }
+    words = "Run every measure that applies to a network, and say why the others do not."
+    return make_command(name, _run_all, parameters, words)
+
+
+@dataclass
+class _Outcome:
+    """What became of the measures, by name."""
+
+    results: dict[str, Result] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+    skipped: dict[str, str] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
+
+
+def _run_all(*, quick: bool, json: bool, option: list[str] | None, **given: Any) -> None:
+    files = {flag: [path] for flag in LINEAR if (path := given.pop(flag)) is not None}
+    source = Source(files=files, option=tuple(option or ()), **given)
+    if (source.network is None) == (not files):
+        raise UserError("measure all needs a network: its name or file, or --matrix and --input; one of the two")
+    with quiet():
+        network = source.build()
+    outcome = _Outcome()
+    for name in _measured(network, source.seed, quick, outcome):
+        if not json:
+            _print_named(name, str(outcome.results[name]))
+    if json:
+        print_json(_document(source, quick, outcome))
+    else:
+        _print_rest(outcome)
+    if outcome.failed:
+        raise typer.Exit(FAILURE)
+
+
+def _measured(network: Any, seed: int, quick: bool, outcome: _Outcome) -> Iterator[str]:
+    """Run what applies, and give each name when its result is there."""
+    entries = [get(name) for name in names()]
+    natives = {entry.function: entry.name for entry in entries}
+    todo = []
+    for entry in entries:
+        reason = _reason(entry, network, natives, quick)
+        if reason is None:
+            todo.append(entry)
+        else:
+            outcome.skipped[entry.name] = reason
+    with _progress() as progress:
+        bar = progress.add_task("", total=len(todo))
+        for entry in todo:
+            progress.update(bar, description=entry.name)
+            _try(entry, network, seed, quick, outcome)
+            progress.advance(bar)
+            if entry.name in outcome.results:
+                yield entry.name
+
+
+def _reason(entry: Measure, network: Any, natives: dict[Any, str], quick: bool) -> str | None:
+    same = natives.get(entry.of_network)
+    if same is not None:
+        return f"for a network it is the same as {same}"
+    against = reason_against(entry, network, entry.quick or {})
+    if against is None and quick and entry.quick is None:
+        return "it is not part of the quick set"
+    return against
+
+
+def _try(entry: Measure, network: Any, seed: int, quick: bool, outcome: _Outcome) -> None:
+    begin = time.perf_counter()
+    try:
+        with quiet():
+            found = apply_to_network(entry, network, seed, (entry.quick or {}) if quick else {})
+            str(found)
+    except UserError as error:
+        outcome.skipped[entry.name] = " ".join(str(error).split())
+    except Exception as error:  # one that fails must not lose the others
+        outcome.failed[entry.name] = f"{type(error).__name__}: {' '.join(str(error).split())}"
+    else:
+        outcome.results[entry.name] = found
+        outcome.seconds[entry.name] = time.perf_counter() - begin
+
+
+def _progress() -> Progress:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    out = error_console()
+    return Progress(*columns, TimeRemainingColumn(), console=out, transient=True, disable=not out.is_terminal)
+
+
+def _document(source: Source, quick: bool, outcome: _Outcome) -> dict[str, Any]:
+    return {
+        "network": source.label,
+        "quick": quick,
+        "seed": source.seed,
+        "results": {name: found.to_dict() for name, found in outcome.results.items()},
+        "seconds": outcome.seconds,
+        "skipped": outcome.skipped,
+        "failed": outcome.failed,
+    }
+
+
+def _print_rest(outcome: _Outcome) -> None:
+    for title, rows in (("Does not apply", outcome.skipped), ("Failed", outcome.failed)):
+        if rows:
+            typer.echo(f"\n{title}")
+        for name, reason in rows.items():
+            _print_named(name, reason)
+    total = sum(outcome.seconds.values())
+    counts = f"{len(outcome.results)} measures in {total:.1f} s"
+    typer.echo(f"\n{counts}; {len(outcome.skipped)} do not apply, {len(outcome.failed)} failed")
+
+
+def _print_named(name: str, text: str) -> None:
+    width = max(60, min(console().width, 120))
+    lines = textwrap.wrap(text, width, initial_indent=f"{name:<16} ", subsequent_indent=" " * 17)
+    typer.echo("\n".join(lines))

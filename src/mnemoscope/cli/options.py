@@ -1,0 +1,199 @@
+"""From the signature of a function to the options of a command, and from their text to values."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.markup import escape
+
+from mnemoscope.core.docs import REQUIRED, Argument, function_arguments
+from mnemoscope.core.errors import Description, UserError, expected
+from mnemoscope.core.files import ARRAYS, read_array
+
+__all__ = ["Option", "options_of"]
+
+_SIMPLE = {"int": "int", "float": "float", "bool": "bool", "str": "str", "None": "none", "complex": "complex"}
+_SEVERAL = ("tuple", "list", "Sequence", "Iterable")
+_HIDDEN = ("Callable", "Generator", "Module", "device", "dtype")
+"""What no text on a command line can be: an argument that takes nothing else is no option."""
+
+_WORDS = {
+    "int": "a whole number",
+    "float": "a number",
+    "ints": "whole numbers separated by commas",
+    "floats": "numbers separated by commas",
+    "array": f"numbers separated by commas or a file ({', '.join(ARRAYS)})",
+    "str": "text",
+    "none": "none",
+}
+_METAVARS = {"int": "INTEGER", "float": "NUMBER", "ints": "N,N,..", "floats": "X,X,..", "array": "X,..|FILE"}
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option that stands for an argument of a function.
+
+    Attributes
+    ----------
+    name
+        The argument.
+    reads
+        What its text can be, in the order in which it is tried: keys of a small table of readers.
+    default
+        Of the argument; `REQUIRED` when it has none.
+    meaning
+        What the docstring says of it.
+    """
+
+    name: str
+    reads: tuple[str, ...]
+    default: Any
+    meaning: str
+
+    @property
+    def flag(self) -> str:
+        """As it is typed."""
+        return "--" + self.name.replace("_", "-")
+
+    @property
+    def required(self) -> bool:
+        """Whether it must be given."""
+        return self.default is REQUIRED
+
+    @property
+    def annotation(self) -> Any:
+        """What Typer makes an option of."""
+        words = escape(self._help())
+        if self.reads[0] == "bool":
+            named = f"{self.flag}/--no-{self.flag.removeprefix('--')}"
+            return Annotated[bool | None, typer.Option(named, help=words, show_default=False)]
+        kinds = ["array"] if "array" in self.reads else [kind for kind in self.reads if kind != "none"]
+        metavar = "|".join(_METAVARS.get(kind, "TEXT") for kind in kinds)
+        return Annotated[str | None, typer.Option(self.flag, help=words, metavar=metavar, show_default=False)]
+
+    def value(self, given: Any) -> Any:
+        """Return the value of what was typed, or raise the standard error."""
+        if not isinstance(given, str):
+            return given
+        for kind in self.reads:
+            try:
+                return _READERS[kind](given)
+            except UserError:  # which is a ValueError too, of a file that was meant
+                raise
+            except ValueError:
+                continue
+        wanted = " or ".join(_WORDS[kind] for kind in self.reads if kind in _WORDS)
+        raise expected(self.flag, wanted, given)
+
+    def _help(self) -> str:
+        if self.required:
+            return f"{self.meaning} Required."
+        if self.default is None or self.default == ():
+            return self.meaning
+        shown = ",".join(map(str, self.default)) if isinstance(self.default, tuple) else str(self.default)
+        return f"{self.meaning} Default: {shown}."
+
+
+def options_of(function: Callable[..., Any], leave_out: Collection[str] = ()) -> dict[str, Option]:
+    """Return the options of a function by argument, without those to leave out and those that no text can give."""
+    found = {}
+    for argument in function_arguments(function):
+        reads = _reads(argument)
+        if argument.name not in leave_out and not argument.name.startswith("*") and reads:
+            found[argument.name] = Option(argument.name, reads, argument.default, argument.meaning)
+    return found
+
+
+def _reads(argument: Argument) -> tuple[str, ...]:
+    kinds = _kinds(argument.type)
+    if not kinds - {"none", "hidden"}:
+        return ()
+    order = ("bool", "none", "int", "float", "ints", "floats", "array", "str")
+    return tuple(kind for kind in order if kind in kinds)
+
+
+def _kinds(annotation: str) -> set[str]:
+    try:
+        tree = ast.parse(annotation, mode="eval").body
+    except SyntaxError:
+        return {"array"}
+    return {kind for part in _alternatives(tree) for kind in _kind(part)}
+
+
+def _alternatives(node: ast.expr) -> list[ast.expr]:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        return [*_alternatives(node.left), *_alternatives(node.right)]
+    return [node]
+
+
+def _kind(node: ast.expr) -> set[str]:
+    outer = node.value if isinstance(node, ast.Subscript) else node
+    name = ast.unparse(outer).rpartition(".")[2]
+    if name in _SIMPLE:
+        return {_SIMPLE[name]}
+    if name in _HIDDEN:
+        return {"hidden"}
+    if name == "Literal":
+        return {"str"}
+    if name in _SEVERAL and isinstance(node, ast.Subscript):
+        inner = ast.unparse(node.slice)
+        return {"ints"} if "int" in inner and "float" not in inner else {"floats"}
+    return {"array"}
+
+
+def _none(text: str) -> None:
+    if text.lower() != "none":
+        raise ValueError
+
+
+def _number(text: str) -> float:
+    value = float(text)
+    if not np.isfinite(value):
+        raise ValueError
+    return value
+
+
+def _array(text: str) -> Any:
+    if text.lower().endswith(ARRAYS):
+        return read_array(text)
+    return np.array([_number(part) for part in text.split(",")])
+
+
+_READERS: dict[str, Callable[[str], Any]] = {
+    "none": _none,
+    "int": int,
+    "float": _number,
+    "ints": lambda text: tuple(int(part) for part in text.split(",")),
+    "floats": lambda text: tuple(_number(part) for part in text.split(",")),
+    "array": _array,
+    "str": str,
+}
+
+
+def plain_value(text: str) -> Any:
+    """Return what a text means by its looks: a whole number, a number, true, false, none, or itself."""
+    words = {"true": True, "false": False, "none": None}
+    if text.lower() in words:
+        return words[text.lower()]
+    for read in (int, float):
+        try:
+            return read(text)
+        except ValueError:
+            continue
+    return text
+
+
+def named_values(texts: Collection[str]) -> dict[str, Any]:
+    """Return the values of texts ``name=value``."""
+    found = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name.isidentifier():
+            raise expected("--option", "NAME=VALUE, as in nonlinearity=relu", Description(repr(text)))
+        found[name] = plain_value(value)
+    return found

@@ -1,0 +1,70 @@
+"""Does a curve grow exponentially or polynomially? Both laws are fitted to its logarithm; the nearer one is named."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+__all__ = ["Growth", "fit_growth"]
+
+_FLAT = 1e-4
+"""The change of a logarithm that counts as none: orthogonal matrices in single precision make it in 1000 steps."""
+
+
+class Growth(NamedTuple):
+    """How a positive sequence n_0, n_1, .. grows.
+
+    Attributes
+    ----------
+    law
+        ``"exponential"``, ``"polynomial"``, ``"constant"``, or ``"vanished"`` when too few entries are above zero.
+    rate
+        r of n_k ~ exp(r k), by least squares.
+    order
+        p of n_k ~ k^p, by least squares.
+    misfit_exponential, misfit_polynomial
+        Root mean square distance of ln n_k from each law.
+    """
+
+    law: str
+    rate: float
+    order: float
+    misfit_exponential: float
+    misfit_polynomial: float
+
+
+def fit_growth(log_norms: Float[np.ndarray, " lags"]) -> Growth:
+    """Fit both laws to ln n_0, ln n_1, .. from a tenth of the way on, where what is special about the end is over.
+
+    Lags count from the first entry above zero; what comes after an entry of zero is left out.
+
+    Examples
+    --------
+    >>> fit_growth(np.log(0.5) * np.arange(100)).law
+    'exponential'
+    >>> found = fit_growth(np.log(1 + 3.0 * np.arange(200) ** 2))
+    >>> found.law, round(found.order, 2)
+    ('polynomial', 2.0)
+    """
+    finite = np.isfinite(log_norms)
+    first = int(finite.argmax())  # a loss may end before the last step
+    steps = log_norms[first:]
+    alive = len(steps) if finite[first:].all() else int(finite[first:].argmin())
+    window = slice(max(1, alive // 10), alive)
+    k, y = np.arange(len(steps))[window], steps[window]
+    if len(k) < 3:
+        return Growth("vanished", -np.inf, -np.inf, np.nan, np.nan)
+    rate, by_rate = _line(k.astype(float), y)
+    order, by_order = _line(np.log(k), y)
+    if np.ptp(y) < _FLAT:
+        return Growth("constant", rate, order, by_rate, by_order)
+    return Growth("exponential" if by_rate <= by_order else "polynomial", rate, order, by_rate, by_order)
+
+
+def _line(x: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"]) -> tuple[float, float]:
+    """Return the slope of the least-squares line, and the root mean square distance from it."""
+    dx, dy = x - x.mean(), y - y.mean()
+    slope = float(dx @ dy / (dx @ dx))
+    return slope, float(np.sqrt(np.mean((dy - slope * dx) ** 2)))

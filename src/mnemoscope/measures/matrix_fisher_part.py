@@ -1,0 +1,151 @@
+"""What independent linear networks remember, lag by lag, and how the parts of one network are put together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from jaxtyping import Float, Inexact
+
+__all__ = ["BLOCK", "Gathered", "Modes", "Part", "gather"]
+
+BLOCK = 128
+"""How many lags are computed at once."""
+
+TAIL = 1e-12
+"""What share of the total the lags left out of a stationary curve may have."""
+
+_WORK = 2e12  # multiply-adds that the lags of one curve may take
+
+
+class Part(Protocol):
+    """Networks that do not talk to the rest. Where several things are observed, each has its row."""
+
+    size: int
+
+    def advance(self, count: int) -> Float[np.ndarray, "observed count"]:
+        """Return the information, at noise 1, about the next `count` lags (at most `BLOCK`)."""
+
+    def tail(self) -> Float[np.ndarray, " observed"]:
+        """Return the information about all lags not yet asked for; only stationary networks are asked."""
+
+    def defect(self) -> float:
+        """Return by how much, relatively, trace(J^s) misses the number of observed units at worst."""
+
+    def error(self) -> float:
+        """Return an estimate of the relative error of the information, from all that is known."""
+
+    def spatial(self) -> Inexact[np.ndarray, "batch n n"]:
+        """Return J^s of each network, for its first observation."""
+
+
+class Modes:
+    """Single units x = mu x + b s + z, in closed form: J(k) = |b|^2 |mu|^2k / sum_m |mu|^2m."""
+
+    def __init__(self, moduli: Float[np.ndarray, " m"], energy: Float[np.ndarray, " m"], horizon: int | None) -> None:
+        self.size = 1
+        self._lag = 0
+        self._horizon = horizon
+        self._count = len(moduli)
+        with np.errstate(divide="ignore"):
+            rate = 2 * np.log(moduli)
+        self._all = rate
+        keep = energy > 0
+        self._rate, self._energy = rate[keep], energy[keep]
+
+    def advance(self, count: int) -> Float[np.ndarray, "1 count"]:
+        """Return the information about the next lags."""
+        lags = np.arange(self._lag, self._lag + count)
+        self._lag += count
+        if self._horizon is None:
+            found: np.ndarray = np.exp(_times(lags, self._rate)) @ (self._energy * -np.expm1(self._rate))
+            self._forget()
+        else:
+            found = _share(lags, self._rate, self._horizon) @ self._energy
+        return found[None]
+
+    def _forget(self) -> None:
+        """Drop modes of which nothing is left: few are slow, and they decide how long the curve is."""
+        left = self._energy * np.exp(_times(np.array([self._lag]), self._rate))[0]
+        keep = left > 1e-20 * self._energy.sum()
+        self._rate, self._energy = self._rate[keep], self._energy[keep]
+
+    def tail(self) -> Float[np.ndarray, " 1"]:
+        """Return what the lags to come hold."""
+        return np.array([np.exp(_times(np.array([self._lag]), self._rate))[0] @ self._energy])
+
+    def defect(self) -> float:
+        """The closed form misses nothing."""
+        return 0.0
+
+    def error(self) -> float:
+        """Rounding of an eigenvalue counts as much as it is near to the unit circle."""
+        nearest = np.abs(np.expm1(np.maximum(self._all, -1.0))).min(initial=1.0)
+        steps = 1 / nearest if self._horizon is None else min(1 / max(nearest, 1e-300), self._horizon)
+        return float(16 * np.finfo(float).eps * steps)
+
+    def spatial(self) -> Float[np.ndarray, "m 1 1"]:
+        """J^s = 1 for every single unit."""
+        return np.ones((self._count, 1, 1))
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """Curves, totals and the shares of the totals beyond the curves, one row or entry per observation, at noise 1."""
+
+    curves: Float[np.ndarray, "observed lags"]
+    totals: Float[np.ndarray, " observed"]
+    tails: Float[np.ndarray, " observed"]
+
+
+def gather(parts: Sequence[Part], horizon: int | None, least: int) -> Gathered:
+    """Add up the parts: all lags of a finite horizon, else `least` lags and on until the tail is below `TAIL`."""
+    most = horizon if horizon is not None else _most_lags(parts)
+    blocks: list[np.ndarray] = []
+    done = 0
+    while done < most:
+        count = min(BLOCK, most - done)
+        blocks.append(np.sum([part.advance(count) for part in parts], axis=0))
+        done += count
+        if horizon is None and done >= least:
+            tails = np.sum([part.tail() for part in parts], axis=0)
+            if (tails <= TAIL / 2 * (np.sum([block.sum(axis=1) for block in blocks], axis=0) + tails)).all():
+                break
+    curves = np.concatenate(blocks, axis=1)
+    if horizon is not None:
+        return Gathered(curves, curves.sum(axis=1), np.zeros(len(curves)))
+    tails = np.sum([part.tail() for part in parts], axis=0)
+    return _trimmed(curves, tails, least)
+
+
+def _trimmed(curves: Float[np.ndarray, "observed lags"], tails: Float[np.ndarray, " observed"], least: int) -> Gathered:
+    totals = curves.sum(axis=1) + tails
+    after = np.cumsum(curves[:, ::-1], axis=1)[:, ::-1] + tails[:, None]  # what lag k and all later ones hold
+    enough = np.flatnonzero((after <= TAIL * totals[:, None]).all(axis=0))
+    length = max(least, int(enough[0])) if len(enough) else curves.shape[1]
+    beyond = after[:, length] if length < curves.shape[1] else tails
+    return Gathered(curves[:, :length], totals, np.maximum(beyond, 0) / totals)
+
+
+def _most_lags(parts: Sequence[Part]) -> int:
+    return int(min(2**21, max(2**14, _WORK / sum(part.size**2 for part in parts))))
+
+
+def _times(lags: np.ndarray, rate: Float[np.ndarray, " m"]) -> Float[np.ndarray, "lags m"]:
+    """Return lag x rate, zero at lag zero also where the rate is -inf (a unit that forgets at once)."""
+    with np.errstate(invalid="ignore"):
+        return np.where(lags[:, None] == 0, 0.0, lags[:, None] * rate)
+
+
+def _share(lags: np.ndarray, rate: Float[np.ndarray, " m"], horizon: int) -> Float[np.ndarray, "lags m"]:
+    """Return q^k / sum_{m < n} q^m, q = exp(rate), without overflow where q > 1: there counted from the oldest lag."""
+    grows = rate > 0
+    decay = -np.abs(rate)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        total = np.where(decay == 0, horizon, np.expm1(_times(np.array([horizon]), decay)[0]) / np.expm1(decay))
+    old = np.where(grows, horizon - 1 - lags[:, None], lags[:, None])
+    with np.errstate(invalid="ignore"):
+        exponent = np.where(old == 0, 0.0, old * decay)
+    return np.exp(exponent) / total

@@ -1,0 +1,112 @@
+"""The Schur form of a matrix: W = Q S Q*, S lower triangular but for the 2 x 2 blocks of conjugate pairs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from jaxtyping import Bool, Complex, Float, Inexact
+
+from mnemoscope.core.arrays import square
+from mnemoscope.core.errors import Description, UserError, expected
+
+__all__ = ["SchurForm", "checked_matrix", "ordered", "schur_form"]
+
+
+@dataclass(frozen=True)
+class SchurForm:
+    """W = Q S Q*.
+
+    Attributes
+    ----------
+    lower
+        S: lower triangular, with 2 x 2 blocks for the conjugate pairs of a real W.
+    basis
+        Q, orthogonal or unitary.
+    upper
+        Upper triangular and complex, unitarily similar to W: for resolvents.
+    triangular
+        Whether W came triangular, so that S is W itself, reordered, and free of rounding.
+    """
+
+    lower: Inexact[np.ndarray, "n n"]
+    basis: Inexact[np.ndarray, "n n"]
+    upper: Inexact[np.ndarray, "n n"]
+    triangular: bool
+
+    @property
+    def eigenvalues(self) -> Complex[np.ndarray, " n"]:
+        """The eigenvalues, largest modulus first, and by angle among equals."""
+        return ordered(np.diag(self.upper).astype(complex))
+
+    @property
+    def strict(self) -> Bool[np.ndarray, "n n"]:
+        """Where the entries of S are that do not belong to a diagonal block."""
+        mask = np.tril(np.ones(self.lower.shape, dtype=bool), -1)
+        for i in self._pairs():
+            mask[i + 1, i] = False
+        return mask
+
+    @property
+    def henrici(self) -> float:
+        """Henrici's departure from normality, sqrt(||W||_F^2 - sum |lambda|^2), from entries that vanish with it."""
+        found = float((np.abs(self.lower[self.strict]) ** 2).sum())
+        # A block [[a, b], [c, a]] with b c < 0 has eigenvalues of modulus^2 a^2 - b c, and leaves (b + c)^2.
+        for i in self._pairs():
+            found += float(abs(self.lower[i, i + 1] + self.lower[i + 1, i]) ** 2)
+        return math.sqrt(found)
+
+    def subdiagonals(self) -> Float[np.ndarray, " n"]:
+        """Return the mean size of the entries on the k-th subdiagonal of S, k = 0 .. n-1; blocks belong to k = 0.
+
+        At k = 0 stands the mean modulus of the eigenvalues.
+        """
+        sizes, mask = np.abs(self.lower), self.strict
+        found = np.empty(len(sizes))
+        found[0] = np.abs(self.eigenvalues).mean()
+        for k in range(1, len(sizes)):
+            kept = np.diag(mask, -k)
+            found[k] = np.diag(sizes, -k)[kept].mean() if kept.any() else 0.0
+        return found
+
+    def _pairs(self) -> list[int]:
+        return [int(i) for i in np.flatnonzero(np.diag(self.lower, 1))]
+
+
+def ordered(values: Complex[np.ndarray, " n"]) -> Complex[np.ndarray, " n"]:
+    """Return eigenvalues with the largest modulus first, and by angle among equals."""
+    return values[np.lexsort((np.angle(values).round(12), -np.abs(values).round(12)))]
+
+
+def schur_form(W: Inexact[np.ndarray, "n n"]) -> SchurForm:
+    """Return the Schur form; a matrix that is triangular already is kept as it is."""
+    if not np.triu(W, 1).any():
+        return SchurForm(W, np.eye(len(W)), W[::-1, ::-1], True)
+    if not np.tril(W, -1).any():
+        return SchurForm(W[::-1, ::-1], np.eye(len(W))[:, ::-1], W, True)
+    if np.iscomplexobj(W):
+        upper, basis = scipy.linalg.schur(W, output="complex")
+        return SchurForm(upper[::-1, ::-1], basis[:, ::-1], upper, False)
+    upper, basis = scipy.linalg.schur(W, output="real")
+    return SchurForm(upper[::-1, ::-1], basis[:, ::-1], scipy.linalg.rsf2csf(upper, basis)[0], False)
+
+
+def checked_matrix(name: str, value: Any) -> Inexact[np.ndarray, "n n"]:
+    """Return `value` as a finite square float64 or complex128 matrix, or raise the standard error."""
+    found = value.detach().cpu().resolve_conj().resolve_neg().numpy() if hasattr(value, "detach") else value
+    try:
+        found = np.array(found)
+    except (TypeError, ValueError):
+        raise expected(name, "an array of numbers", value) from None
+    if found.dtype.kind != "c":
+        return square(name, found)
+    if found.ndim != 2 or found.shape[0] != found.shape[1] or found.size == 0:
+        raise expected(name, "a square matrix", Description(f"an array of shape {found.shape}"))
+    found = found.astype(np.complex128)
+    if not np.isfinite(found).all():
+        bad = int(found.size - np.isfinite(found).sum())
+        raise UserError(f"{name} must be finite, got {bad} NaN or infinite of {found.size} entries")
+    return found if found.imag.any() else found.real.copy()

@@ -1,0 +1,185 @@
+"""A network's outputs on every sequence of K templates, with each common prefix evaluated once.
+
+The grid has K^T entries. A pass over every sequence would take T K^T steps of the network. Here a prefix is one row of
+a batch, taken K ways further: K + K^2 + .. + K^T steps in all, in batches that fit the processor's cache.
+"""
+
+from __future__ import annotations
+
+import itertools
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
+
+from mnemoscope.core.ring import Ring
+from mnemoscope.nn import state as states
+from mnemoscope.nn.recurrent import Recurrent
+from mnemoscope.nn.stack import Stack
+
+__all__ = ["Polynomial", "RingWalk", "StepWalk", "Walk", "evaluate_grid", "matricise"]
+
+_ROWS = 1 << 13  # prefixes per batch
+
+
+class Polynomial(Protocol):
+    """A network that exact arithmetic can evaluate."""
+
+    @property
+    def polynomial(self) -> bool:
+        """Whether its options make it a polynomial of weights and inputs."""
+
+    def exact_weights(self, ring: Ring) -> dict[str, np.ndarray]:
+        """Return the weights in a ring."""
+
+    def evaluate(self, ring: Ring, weights: dict[str, Any], inputs: np.ndarray, state: Any = None) -> tuple[Any, Any]:
+        """Return outputs (T, B, o) and the state after them, for inputs (T, B, d)."""
+
+
+class Walk(ABC):
+    """How a batch of prefixes goes one step further. A prefix's state is one row of a batch."""
+
+    count: int
+    dtype: np.dtype[Any]
+
+    @abstractmethod
+    def extend(self, state: Any, batch: int) -> tuple[np.ndarray, Any]:
+        """Continue each of `batch` prefixes (None: the empty one) by every template: outputs and states, in order."""
+
+    @abstractmethod
+    def take(self, state: Any, rows: slice) -> Any:
+        """Return the states of some prefixes."""
+
+
+class RingWalk(Walk):
+    """Steps of a polynomial network in a ring.
+
+    Parameters
+    ----------
+    network
+        With `evaluate`.
+    ring
+        Where to compute.
+    weights
+        Of the network, in the ring.
+    templates
+        K rows of inputs, in the ring.
+    unit
+        Which output is recorded.
+    """
+
+    def __init__(
+        self, network: Polynomial, ring: Ring, weights: dict[str, np.ndarray], templates: np.ndarray, unit: int
+    ) -> None:
+        self.ring, self.templates, self.unit = ring, templates, unit
+        self.count, self.dtype = len(templates), ring.dtype
+        self._evaluate = partial(network.evaluate, ring, weights)
+        one, two = (tree_flatten(self._evaluate(ring.zeros((1, b, templates.shape[1])))[1])[0] for b in (1, 2))
+        self._axes = [_batch_axis(a, b) for a, b in zip(one, two, strict=True)]
+
+    def extend(self, state: Any, batch: int) -> tuple[np.ndarray, Any]:
+        """Continue each prefix by every template."""
+        inputs = np.broadcast_to(self.templates, (batch, *self.templates.shape))
+        inputs = inputs.reshape(1, batch * self.count, self.templates.shape[1])
+        if state is not None:
+            state = self._along(state, lambda leaf, axis: np.repeat(leaf, self.count, axis=axis))
+        outputs, state = self._evaluate(inputs, state=state)
+        return np.asarray(outputs)[-1, :, self.unit], state
+
+    def take(self, state: Any, rows: slice) -> Any:
+        """Return the states of some prefixes."""
+        return self._along(state, lambda leaf, axis: leaf[(slice(None),) * axis + (rows,)])
+
+    def _along(self, state: Any, change: Callable[[np.ndarray, int], np.ndarray]) -> Any:
+        leaves, form = tree_flatten(state)
+        pairs = zip(leaves, self._axes, strict=True)
+        return tree_unflatten([leaf if axis is None else change(leaf, axis) for leaf, axis in pairs], form)
+
+
+class StepWalk(Walk):
+    """Steps of any recurrent network in float64.
+
+    Parameters
+    ----------
+    network
+        A float64 copy in eval mode.
+    templates
+        K rows of inputs.
+    unit
+        Which output is recorded.
+    """
+
+    dtype = np.dtype(np.float64)
+
+    def __init__(self, network: Recurrent, templates: Tensor, unit: int) -> None:
+        self.network, self.templates, self.unit = network, templates, unit
+        self.count = len(templates)
+        self._step = partial(network.step, weights=network.weights()) if isinstance(network, Stack) else network.step
+
+    @torch.no_grad()
+    def extend(self, state: Any, batch: int) -> tuple[np.ndarray, Any]:
+        """Continue each prefix by every template."""
+        if state is None:
+            state = self.network.init_state(batch, device=self.templates.device, dtype=self.templates.dtype)
+        rows = torch.arange(batch, device=self.templates.device).repeat_interleave(self.count)
+        state = states.index_batch(state, rows, self.network.batch_axis)
+        outputs, state = self._step(self.templates.repeat(batch, 1), state)
+        return outputs[:, self.unit].cpu().numpy(), state
+
+    def take(self, state: Any, rows: slice) -> Any:
+        """Return the states of some prefixes."""
+        before = (slice(None),) * self.network.batch_axis
+        return tree_map(lambda leaf: leaf[(*before, rows)], state)
+
+
+def evaluate_grid(walk: Walk, horizon: int) -> np.ndarray:
+    """Return the last output on each of the K^T sequences of templates, the first step's template varying slowest."""
+    out = np.empty(walk.count**horizon, dtype=walk.dtype)
+    _fill(walk, out, None, 1, horizon)
+    return out
+
+
+def _fill(walk: Walk, out: np.ndarray, state: Any, batch: int, steps: int) -> None:
+    """Write what follows from `batch` prefixes within `steps` more steps, some rows after the others."""
+    if batch > 1 and batch * walk.count > _ROWS:
+        rows, width = max(1, _ROWS // walk.count), walk.count**steps
+        for first in range(0, batch, rows):
+            part = slice(first, min(batch, first + rows))
+            within = out[part.start * width : part.stop * width]
+            _extend(walk, within, walk.take(state, part), part.stop - part.start, steps)
+    else:
+        _extend(walk, out, state, batch, steps)
+
+
+def _extend(walk: Walk, out: np.ndarray, state: Any, batch: int, steps: int) -> None:
+    outputs, state = walk.extend(state, batch)
+    if steps == 1:
+        out[:] = outputs
+    else:
+        _fill(walk, out, state, batch * walk.count, steps - 1)
+
+
+def matricise(grid: np.ndarray, count: int, horizon: int, start: tuple[int, ...]) -> np.ndarray:
+    """Return the grid as a matrix: rows for the templates at the steps of `start`, columns for those at all others."""
+    rows = count ** len(start)
+    if start == tuple(range(len(start))) or count == 1:
+        return grid.reshape(rows, -1)
+    inside = [step in start for step in range(horizon)]
+    cuts = [0, *(t for t in range(1, horizon) if inside[t] != inside[t - 1]), horizon]
+    runs = list(itertools.pairwise(cuts))  # steps of one side that follow each other are one axis
+    tensor = grid.reshape([count ** (stop - first) for first, stop in runs])
+    order = sorted(range(len(runs)), key=lambda run: not inside[runs[run][0]])
+    return np.ascontiguousarray(tensor.transpose(order)).reshape(rows, -1)
+
+
+def _batch_axis(one: Any, two: Any) -> int | None:
+    """Return along which axis a leaf of the state grew when the batch did."""
+    if not isinstance(one, np.ndarray):
+        return None
+    grown = [axis for axis, (a, b) in enumerate(zip(one.shape, two.shape, strict=True)) if a != b]
+    return grown[0] if grown else None

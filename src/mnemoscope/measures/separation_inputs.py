@@ -1,0 +1,85 @@
+"""What a separation rank is asked of, checked: the start set, the templates, the output, the memory of the grid."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, cast
+
+import numpy as np
+from jaxtyping import Float
+
+from mnemoscope.core import memory
+from mnemoscope.core.arrays import matrix
+from mnemoscope.core.errors import expected, positive_int
+
+__all__ = ["Templates", "check_unit", "random_templates", "require_grid", "start_set", "template_rows"]
+
+Templates = Float[np.ndarray, "templates input"]
+
+_BYTES = {True: 80, False: 40}
+"""Per entry of the grid, at the peak: residues as Python integers on their way to FLINT; floats and LAPACK's copies."""
+
+
+def start_set(partition: Any, horizon: int) -> tuple[int, ...]:
+    """Return the start set in order; a pair (start, end) is taken too, and both have to fit."""
+    if partition is None:
+        if horizon % 2:
+            raise expected("horizon", "even, so that it has two halves (or give a partition)", horizon)
+        return tuple(range(horizon // 2))
+    what = f"a set of steps between 0 and {horizon - 1} that leaves some to the end"
+    try:
+        parts = [list(part) if isinstance(part, Iterable) else part for part in partition]
+        pair = len(parts) == 2 and all(isinstance(part, list) for part in parts)
+        first, last = parts if pair else (parts, None)
+        steps = [int(step) for step in cast(list[Any], first)]
+        if steps != first or any(isinstance(step, bool) for step in cast(list[Any], first)):
+            raise ValueError
+    except (TypeError, ValueError):
+        raise expected("partition", what, partition) from None
+    inside = set(steps)
+    rest = set(range(horizon)) - inside
+    if len(inside) != len(steps) or not inside or not rest or not inside <= set(range(horizon)):
+        raise expected("partition", what, partition)
+    if last is not None and sorted(cast(list[Any], last)) != sorted(rest):
+        raise expected("partition", f"two sets that have each of the {horizon} steps once", partition)
+    return tuple(sorted(inside))
+
+
+def template_rows(templates: Any, size: int, seed: int) -> Templates:
+    """Return the templates, one per row: None the one-hot vectors, a number that many random ones, else as given."""
+    if templates is None:
+        return np.eye(size)
+    if isinstance(templates, int | np.integer) and not isinstance(templates, bool):
+        return random_templates(positive_int("templates", templates), size, seed)
+    rows = matrix("templates", templates)
+    if rows.shape[1] != size:
+        raise expected("templates", f"rows of length {size}, the network's input_size", rows.shape)
+    return rows
+
+
+def random_templates(count: int, size: int, seed: int) -> Templates:
+    """Draw different non-zero vectors of small integers: the first K of a longer draw are those of a shorter one."""
+    draw = np.random.default_rng(seed)
+    reach, seen = 9, dict[tuple[int, ...], None]()
+    while len(seen) < count:
+        if len(seen) + 1 >= (2 * reach + 1) ** size:
+            reach *= 10
+        row = tuple(draw.integers(-reach, reach, size=size, endpoint=True).tolist())
+        if any(row):
+            seen[row] = None
+    return np.array(list(seen), dtype=np.float64)
+
+
+def check_unit(unit: Any, size: int) -> None:
+    """Raise unless there is such an output."""
+    if isinstance(unit, bool) or not isinstance(unit, int | np.integer) or not 0 <= unit < size:
+        raise expected("unit", f"an output between 0 and {size - 1}", unit)
+
+
+def require_grid(count: int, horizon: int, exactly: bool) -> None:
+    """Raise unless the memory that a grid of `count` templates takes is allowed, and say which horizon would fit."""
+    allowed, each = memory.allowance(), _BYTES[exactly]
+    fits = max((t for t in range(1, 64) if each * count**t <= allowed), default=0)
+    fits -= fits % 2
+    advice = f"horizon={fits} would fit" if fits else "fewer templates would fit"
+    memory.require(f"the grid of {count}^{horizon} sequences", each * count**horizon, advice)
