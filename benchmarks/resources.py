@@ -56,9 +56,9 @@ def main() -> None:
     parser.add_argument("--write", type=Path, help="folder for the table and the numbers")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
+    setting = f"batch of 1, {REPEATS} repeats, 1 thread, median of {arguments.rounds} rounds"
     lines = [
-        f"`resources` of an LSTM, batch of 1, {REPEATS} repeats, 1 thread, median of {arguments.rounds} rounds; "
-        f"{machine()}; {datetime.date.today()}.",
+        f"`resources` of an LSTM, {setting}; {machine()}; {datetime.date.today()}.",
         "",
         "Stated cost: (repeats + 2) T steps, so about 7 streams, T^1, and n^2 where products outweigh calls.",
         "",

@@ -8,7 +8,7 @@ import pytest
 
 import mnemoscope
 
-COMMANDS = ("networks", "show", "cite", "check")
+COMMANDS = ("networks", "show", "cite", "check", "measure", "theory")
 PROGRAM = "from mnemoscope.cli.main import app; app()"
 
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import re
 import subprocess
 import sys
@@ -140,6 +141,43 @@ def demanding(network: nn.Module, horizon: int) -> Size:
     return sized(np.ones((1, horizon)))
 
 
+def numbers(count: int = 3, folder: str | os.PathLike[str] | None = None, seed: int = 0) -> Size:
+    """Take numbers only.
+
+    Parameters
+    ----------
+    count
+        How many.
+    folder
+        Where.
+    seed
+        Is added.
+    """
+    return sized(np.full((1, count), 1.0 + seed))
+
+
+def length(v: np.ndarray) -> Size:
+    """Return the length of a vector.
+
+    Parameters
+    ----------
+    v
+        It.
+    """
+    return sized(v)
+
+
+def network_length(network: nn.Module, factor: float = 1.0) -> Size:
+    """Return the length of a state.
+
+    Parameters
+    ----------
+    factor
+        Of it.
+    """
+    return sized(np.full((1, network.state_size), factor))
+
+
 @pytest.fixture(autouse=True)
 def measures(monkeypatch):
     """A table of measures that are known here."""
@@ -150,6 +188,9 @@ def measures(monkeypatch):
         Measure("plain", norm, kinds=(), matrices={"W": "matrix"}),
         Measure("demanding", demanding),
         Measure("polynomial", partial(network_norm), needs=("polynomial",)),
+        Measure("numbers", numbers, kinds=()),
+        Measure("length", length, kinds=(), matrices={"v": "input"}),
+        Measure("network-length", network_length, kinds=("recurrent",)),
         Measure("classes", partial(network_norm), kinds=("classifier",)),
     ]
     monkeypatch.setattr(MEASURES, "_entries", {entry.name: entry for entry in entries})
@@ -331,6 +372,19 @@ def test_a_measure_of_matrices_takes_a_network_where_it_has_a_function_for_it(ca
     )
 
 
+def test_the_measure_of_networks_that_is_called_alike(call_json, folder):
+    assert call_json("measure", "length", "--input", "v.npy")["total"] == 12.0
+    assert call_json("measure", "length", "rnn", "--hidden", 9, "--factor", 2)["total"] == 6.0
+
+
+def test_a_measure_of_numbers(call_json, call):
+    assert call_json("measure", "numbers", "--count", 9, "--seed", 1)["total"] == 6.0
+    shown = call("measure", "numbers", "--help").stdout
+    assert "--matrix" not in shown
+    assert "--folder" in shown
+    assert "FILE" not in shown
+
+
 def test_a_linear_network_of_matrices(call_json, folder):
     document = call_json("measure", "network-norm", "--matrix", "W.npy", "--input", "v.npy")
     assert document["total"] == 13.0
@@ -462,6 +516,9 @@ def test_a_picture_and_json(call_json, folder):
         ("demanding rnn", "demanding cannot measure this network: it needs --horizon"),
         ("plain --matrix W.npy --plot norm.gif", "a picture's name must end in .svg, .png, .pdf, .html, .json, got"),
         ("plain --matrix W.npy --plot none/norm.svg", "'none/norm.svg' cannot be written: there is no folder 'none'"),
+        ("numbers rnn", "numbers takes nothing but its options"),
+        ("numbers --count x", "--count must be a whole number, got 'x'"),
+        ("length --input v.npy --factor 2", "--factor belongs to length of a network; here there are no options"),
         ("all", "measure all needs a network: its name or file, or --matrix and --input; one of the two"),
         ("all rnn --matrix W.npy", "measure all needs a network: its name or file, or --matrix and --input"),
     ],
@@ -500,12 +557,15 @@ def test_all(call, folder):
     done = call("measure", "all", "rnn", "--hidden", 3)
     assert done.exit_code == 0, done.stderr
     words = " ".join(done.stdout.split())
-    assert re.search(r"network-norm the norm is [\d.]+ pair the norm is [\d.]+ Does not apply", words)
+    headline = r" the norm is [\d.]+ "
+    assert re.search(f"network-length{headline}network-norm{headline}pair{headline}Does not apply", words)
+    assert "length for a network it is the same as network-length" in words
+    assert "numbers it takes nothing but its options" in words
     assert "classes it takes networks of kind classifier" in words
     assert "demanding it needs --horizon" in words
     assert "norm for a network it is the same as network-norm" in words
     assert "plain it takes matrices: --matrix FILE" in words
-    assert re.search(r"2 measures in \d+\.\d s; 5 do not apply, 0 failed$", words)
+    assert re.search(r"3 measures in \d+\.\d s; 7 do not apply, 0 failed$", words)
 
 
 def test_all_quick_in_json(call):
@@ -527,11 +587,11 @@ def test_one_that_fails_does_not_lose_the_others(call, failing):
     document = json.loads(done.stdout)
     assert document["failed"] == {"broken": "RuntimeError: deep within"}
     assert document["skipped"]["refusing"] == "it needs a causal network, and this one is not"
-    assert set(document["results"]) == {"network-norm", "pair"}
+    assert set(document["results"]) == {"network-length", "network-norm", "pair"}
     printed = call("measure", "all", "rnn")
     assert printed.exit_code == 1
-    assert "Failed\nbroken           RuntimeError: deep within\n" in printed.stdout
-    assert "2 measures" in printed.stdout
+    assert "Failed\nbroken                RuntimeError: deep within\n" in printed.stdout
+    assert "3 measures" in printed.stdout
 
 
 def test_all_of_a_linear_network_and_of_a_strangers(call, folder):

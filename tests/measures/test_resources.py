@@ -89,7 +89,7 @@ def test_step_and_state_of_classical_networks(name, gates, elementwise, leaves, 
     assert found.work_exponent == 0.0
 
 
-@pytest.mark.parametrize("name", ms.nn.names())
+@pytest.mark.parametrize("name", ms.nn.names("recurrent"))
 def test_every_network(name):
     layer = ms.nn.create(name, input_size=2, hidden_size=6)
     before = {key: value.clone() for key, value in layer.state_dict().items()}

@@ -292,6 +292,22 @@ def test_a_first_order_network_is_its_matrix(name):
     assert all(torch.equal(a, b) for a, b in zip(before, layer.parameters(), strict=True))
 
 
+def test_the_schur_form_of_nnrnn_is_its_own():
+    """What Kerg's Fig. 3.3 shows is the learned Theta, in its own order of eigenvalues."""
+    layer = make("nnrnn", 7)
+    schur = layer.transition()
+    parameters = list(layer.parametrizations.weight_hh_l0.parameters(recurse=False))
+    with torch.no_grad():
+        schur.named(parameters)["lower"].copy_(0.1 * (schur._rows - schur._columns).double())
+        schur.named(parameters)["gamma"].fill_(0.9)
+    found = spectrum(layer)
+    assert np.allclose(found.schur, schur.form(*parameters).detach())
+    assert np.allclose(found.basis @ found.schur @ found.basis.T, layer.weight_hh_l0.detach(), atol=1e-12)
+    assert np.allclose(found.subdiagonals, [0.9, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
+    computed = spectrum(layer.weight_hh_l0)
+    assert found.henrici == pytest.approx(computed.henrici, rel=1e-10)
+
+
 def test_layers_of_a_linear_network_are_one_matrix():
     layer = make("linear-rnn", num_layers=3)
 

@@ -91,7 +91,7 @@ def _overview(name: str) -> dict[str, Any]:
 
 def _command(entry: Measure) -> Any:
     from mnemoscope.cli.commands import make_command
-    from mnemoscope.cli.measuring import matrices_only, measure_options, network_function
+    from mnemoscope.cli.measuring import no_network, measure_options, network_function
     from mnemoscope.cli.sources import LINEAR, network_parameters
     from mnemoscope.core.docs import function_summary
 
@@ -104,16 +104,17 @@ def _command(entry: Measure) -> Any:
     if entry.quick is not None:
         parameters["quick"] = (Quick, False)
     parameters |= {"plot": (Plot, None), "json": (Json, False)}
-    surplus = None if of_networks else matrices_only(entry)
+    surplus = None if of_networks else no_network(entry)
     return make_command(entry.name, partial(_run, entry), parameters, function_summary(entry.function), surplus)
 
 
 def _flags(entry: Measure, linear: dict[str, str]) -> dict[str, str]:
     """Return the options that take files, with what they mean."""
+    from mnemoscope.cli.measuring import takes_nothing
     from mnemoscope.core.docs import function_arguments
 
     if not entry.matrices:
-        return linear
+        return {} if takes_nothing(entry) else linear
     meanings = {argument.name: argument.meaning for argument in function_arguments(entry.function)}
     return {flag: meanings.get(name, "") for name, flag in entry.matrices.items()}
 

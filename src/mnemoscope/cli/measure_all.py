@@ -6,15 +6,16 @@ import textwrap
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Annotated, Any
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from mnemoscope.cli.commands import make_command
 from mnemoscope.cli.group import FAILURE
-from mnemoscope.cli.measuring import apply_to_network, reason_against
-from mnemoscope.cli.output import Json, console, error_console, print_json, quiet
+from mnemoscope.cli.measuring import apply_to_network, network_function, reason_against
+from mnemoscope.cli.output import Json, console, print_json, quiet
+from mnemoscope.cli.progress import tracked
 from mnemoscope.cli.sources import LINEAR, Source, network_parameters
 from mnemoscope.core.errors import UserError
 from mnemoscope.core.result import Result
@@ -23,6 +24,9 @@ from mnemoscope.measures import Measure, get, names
 __all__ = ["all_command"]
 
 Quick = Annotated[bool, typer.Option("--quick", help="The quick set: a first look within seconds.")]
+_NAMES = 21
+"""Width of the column of names."""
+
 Seed = Annotated[int, typer.Option("--seed", help="Draws the weights of a network that is built, and all else.")]
 
 
@@ -83,19 +87,15 @@ def _measured(network: Any, seed: int, quick: bool, outcome: _Outcome) -> Iterat
             todo.append(entry)
         else:
             outcome.skipped[entry.name] = reason
-    with _progress() as progress:
-        bar = progress.add_task("", total=len(todo))
-        for entry in todo:
-            progress.update(bar, description=entry.name)
-            _try(entry, network, seed, quick, outcome)
-            progress.advance(bar)
-            if entry.name in outcome.results:
-                yield entry.name
+    attempts = tracked(todo, lambda entry: entry.name, partial(_try, network, seed, quick, outcome))
+    for entry, _ in attempts:
+        if entry.name in outcome.results:
+            yield entry.name
 
 
 def _reason(entry: Measure, network: Any, natives: dict[Any, str], quick: bool) -> str | None:
-    same = natives.get(entry.of_network)
-    if same is not None:
+    same = natives.get(network_function(entry))
+    if network_function(entry) is not entry.function and same is not None:
         return f"for a network it is the same as {same}"
     against = reason_against(entry, network, entry.quick or {})
     if against is None and quick and entry.quick is None:
@@ -103,7 +103,7 @@ def _reason(entry: Measure, network: Any, natives: dict[Any, str], quick: bool) 
     return against
 
 
-def _try(entry: Measure, network: Any, seed: int, quick: bool, outcome: _Outcome) -> None:
+def _try(network: Any, seed: int, quick: bool, outcome: _Outcome, entry: Measure) -> None:
     begin = time.perf_counter()
     try:
         with quiet():
@@ -116,12 +116,6 @@ def _try(entry: Measure, network: Any, seed: int, quick: bool, outcome: _Outcome
     else:
         outcome.results[entry.name] = found
         outcome.seconds[entry.name] = time.perf_counter() - begin
-
-
-def _progress() -> Progress:
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    out = error_console()
-    return Progress(*columns, TimeRemainingColumn(), console=out, transient=True, disable=not out.is_terminal)
 
 
 def _document(source: Source, quick: bool, outcome: _Outcome) -> dict[str, Any]:
@@ -149,5 +143,5 @@ def _print_rest(outcome: _Outcome) -> None:
 
 def _print_named(name: str, text: str) -> None:
     width = max(60, min(console().width, 120))
-    lines = textwrap.wrap(text, width, initial_indent=f"{name:<16} ", subsequent_indent=" " * 17)
+    lines = textwrap.wrap(text, width, initial_indent=f"{name:<{_NAMES}} ", subsequent_indent=" " * (_NAMES + 1))
     typer.echo("\n".join(lines))

@@ -15,25 +15,35 @@ from mnemoscope.measures import MEASURES, Measure
 __all__ = [
     "apply",
     "apply_to_network",
-    "matrices_only",
     "measure_options",
     "network_function",
+    "no_network",
     "reason_against",
+    "takes_nothing",
     "ways",
 ]
 
 
 def network_function(entry: Measure) -> Callable[..., Result] | None:
-    """Return what computes a measure for a network, or None when it takes matrices only."""
-    if entry.of_network is not None:
-        return entry.of_network
-    return entry.function if entry.kinds else None
+    """Return what computes a measure for a network, or None when nothing does.
+
+    Where a measure of matrices names no function for networks, that is the measure ``network-NAME``, if there is one.
+    """
+    if entry.of_network is not None or entry.kinds:
+        return entry.of_network or entry.function
+    twin = f"network-{entry.name}"
+    return MEASURES[twin].function if twin in MEASURES else None
+
+
+def takes_nothing(entry: Measure) -> bool:
+    """Say whether a measure takes neither a network nor matrices, but numbers only."""
+    return not entry.matrices and network_function(entry) is None
 
 
 def measure_options(entry: Measure) -> dict[str, Option]:
     """Return the options of a measure's functions: what is neither the network, nor a matrix, nor the seed."""
     found: dict[str, Option] = {}
-    for function in (entry.function, entry.of_network):
+    for function in (entry.function, network_function(entry)):
         if function is not None:
             found = {**_function_options(entry, function), **found}
     return found
@@ -41,8 +51,9 @@ def measure_options(entry: Measure) -> dict[str, Option]:
 
 def ways(entry: Measure) -> str:
     """Say in words what a measure can be pointed at."""
-    flags = entry.matrices.values() or LINEAR
-    files = " ".join(f"--{flag} FILE" for flag in flags)
+    if takes_nothing(entry):
+        return "nothing but its options"
+    files = " ".join(f"--{flag} FILE" for flag in entry.matrices.values() or LINEAR)
     return f"a network or {files}" if network_function(entry) else files
 
 
@@ -51,6 +62,8 @@ def apply(entry: Measure, source: Source, given: Mapping[str, Any]) -> Result:
     if source.network is not None and source.files:
         flags = ", ".join(f"--{flag}" for flag in source.files)
         raise UserError(f"give a network or files, not both: got {source.network!r} and {flags}")
+    if takes_nothing(entry):
+        return entry.function(**_keywords(entry, entry.function, source.seed, given))
     if source.network is None and not source.files:
         raise UserError(f"{entry.name} needs {ways(entry)}; mnemoscope measure {entry.name} --help says more")
     if source.network is None and entry.matrices:
@@ -74,7 +87,7 @@ def reason_against(entry: Measure, network: Any, given: Mapping[str, Any]) -> st
     """Say why a measure cannot be computed of a network, or None when it can be tried."""
     function = network_function(entry)
     if function is None:
-        return f"it takes matrices: {ways(entry)}"
+        return f"it takes {'' if takes_nothing(entry) else 'matrices: '}{ways(entry)}"
     against = _wrong_kind(entry, getattr(network, "kind", None))
     if against is not None:
         return against
@@ -90,11 +103,9 @@ def _wrong_kind(entry: Measure, kind: str | None) -> str | None:
     return f"it takes networks of kind {' or '.join(entry.kinds)}, and this one is of kind {kind}"
 
 
-def matrices_only(entry: Measure) -> str:
-    """Say that a measure takes no network, and which one does, if there is one that is called alike."""
-    other = f"network-{entry.name}"
-    instead = f"; for a network there is {other}" if other in MEASURES else ""
-    return f"{entry.name} takes matrices, not a network: {ways(entry)}{instead}"
+def no_network(entry: Measure) -> str:
+    """Say that a measure takes no network."""
+    return f"{entry.name} takes {'' if takes_nothing(entry) else 'matrices, not a network: '}{ways(entry)}"
 
 
 def _apply_to_matrices(entry: Measure, source: Source, given: Mapping[str, Any]) -> Result:
@@ -124,7 +135,7 @@ def _keywords(entry: Measure, function: Callable[..., Any], seed: int, given: Ma
         if name not in accepted:
             known = ", ".join(option.flag for option in accepted.values()) or "no options"
             flag = "--" + name.replace("_", "-")
-            other = "matrices" if function is entry.of_network else "a network"
+            other = "a network" if function is entry.function else "matrices"
             raise UserError(f"{flag} belongs to {entry.name} of {other}; here there are {known}")
     takes_seed = any(argument.name == "seed" for argument in function_arguments(function))
     return {**given, **({"seed": seed} if takes_seed else {})}

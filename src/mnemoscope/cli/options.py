@@ -17,9 +17,17 @@ from mnemoscope.core.files import ARRAYS, read_array
 
 __all__ = ["Option", "options_of"]
 
-_SIMPLE = {"int": "int", "float": "float", "bool": "bool", "str": "str", "None": "none", "complex": "complex"}
+_SIMPLE = {
+    "int": "int",
+    "float": "float",
+    "bool": "bool",
+    "str": "str",
+    "None": "none",
+    "PathLike": "str",
+    "Path": "str",
+}
 _SEVERAL = ("tuple", "list", "Sequence", "Iterable")
-_HIDDEN = ("Callable", "Generator", "Module", "device", "dtype")
+_HIDDEN = ("Callable", "Generator", "Module", "Mapping", "dict", "device", "dtype")
 """What no text on a command line can be: an argument that takes nothing else is no option."""
 
 _WORDS = {

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from mnemoscope.cli.group import FAILURE
-from mnemoscope.cli.output import Json, console, error_console, print_json, quiet
+from mnemoscope.cli.output import Json, console, print_json, quiet
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
-
     from mnemoscope.studies.claims import Claim, Verdict
 
 __all__ = ["app"]
@@ -56,20 +55,15 @@ def check(names: Names = None, seed: Seed = 0, json: Json = False) -> None:
 
     The exit code is 1 when one of them is not confirmed.
     """
+    from mnemoscope.cli.progress import tracked
     from mnemoscope.studies.claims import CLAIMS
 
     claims = [CLAIMS[name] for name in dict.fromkeys(names or CLAIMS.names())]
     checked = []
-    with _progress() as progress:
-        bar = progress.add_task("", total=len(claims))
-        for claim in claims:
-            progress.update(bar, description=claim.name)
-            begin = time.perf_counter()
-            verdict = _evaluate(claim, seed)
-            checked.append(_facts(claim) | _verdict_facts(verdict, time.perf_counter() - begin))
-            progress.advance(bar)
-            if not json:
-                _print_verdict(claim, verdict)
+    for claim, (verdict, seconds) in tracked(claims, lambda claim: claim.name, partial(_evaluate, seed)):
+        checked.append(_facts(claim) | _verdict_facts(verdict, seconds))
+        if not json:
+            _print_verdict(claim, verdict)
     unconfirmed = [one["name"] for one in checked if not one["confirmed"]]
     if json:
         print_json({"seed": seed, "claims": checked, "not_confirmed": unconfirmed})
@@ -81,15 +75,17 @@ def check(names: Names = None, seed: Seed = 0, json: Json = False) -> None:
         raise typer.Exit(FAILURE)
 
 
-def _evaluate(claim: Claim, seed: int) -> Verdict:
+def _evaluate(seed: int, claim: Claim) -> tuple[Verdict, float]:
     from mnemoscope.studies.claims import Verdict
 
+    begin = time.perf_counter()
     try:
         with quiet():
-            return claim.check(seed)
+            verdict = claim.check(seed)
     except Exception as error:  # a check that breaks confirms nothing, and must not lose the others
         reason = " ".join(str(error).split())
-        return Verdict(confirmed=False, cases=0, evidence=f"the check broke: {type(error).__name__}: {reason}")
+        verdict = Verdict(confirmed=False, cases=0, evidence=f"the check broke: {type(error).__name__}: {reason}")
+    return verdict, time.perf_counter() - begin
 
 
 def _facts(claim: Claim) -> dict[str, Any]:
@@ -132,11 +128,3 @@ def _print_folded(text: str) -> None:
 
     width = max(40, min(console().width, 120))
     typer.echo("\n".join(textwrap.wrap(text, width, initial_indent="    ", subsequent_indent="    ")))
-
-
-def _progress() -> Progress:
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    out = error_console()
-    return Progress(*columns, console=out, transient=True, disable=not out.is_terminal)

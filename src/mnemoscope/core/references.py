@@ -200,7 +200,7 @@ _ENTRIES = (
         2012,
         "Scientific Reports",
         volume="2",
-        pages="514",
+        number="514",
         doi="10.1038/srep00514",
     ),
     Reference(
@@ -423,17 +423,6 @@ _ENTRIES = (
         arxiv="1711.00811",
     ),
     Reference(
-        "kreiss1962",
-        "article",
-        ("Kreiss, Heinz-Otto",),
-        "Über die Stabilitätsdefinition für Differenzengleichungen die partielle Differentialgleichungen approximieren",
-        1962,
-        "BIT Numerical Mathematics",
-        volume="2",
-        number="3",
-        pages="153--181",
-    ),
-    Reference(
         "le2015",
         "misc",
         ("Le, Quoc V.", "Jaitly, Navdeep", "Hinton, Geoffrey E."),
@@ -582,6 +571,17 @@ _ENTRIES = (
         arxiv="1312.6120",
     ),
     Reference(
+        "spijker1991",
+        "article",
+        ("Spijker, Marc N.",),
+        "On a conjecture by {LeVeque} and {Trefethen} related to the {Kreiss} matrix theorem",
+        1991,
+        "BIT Numerical Mathematics",
+        volume="31",
+        number="3",
+        pages="551--555",
+    ),
+    Reference(
         "sutskever2011",
         "inproceedings",
         ("Sutskever, Ilya", "Martens, James", "Hinton, Geoffrey E."),
@@ -627,7 +627,6 @@ _ENTRIES = (
         "Physical Review Letters",
         volume="92",
         number="14",
-        pages="148102",
         doi="10.1103/PhysRevLett.92.148102",
     ),
     Reference(

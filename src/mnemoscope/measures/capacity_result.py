@@ -66,7 +66,8 @@ class MemoryCapacity(Result):
             found = f"memory capacity {self.total:.2f} +- {self.stderr:.2f} of at most {self.size} (estimate)"
         if len(self.by_degree) > 1:
             found += ", by degree " + " + ".join(f"{part:.2f}" for part in self.by_degree)
-        return f"{found}; half of u(t-k) is recovered up to lag k = {self.half}"
+        half = f"at least half of u(t-k) up to lag k = {self.half}" if self.half >= 0 else "less than half of u(t)"
+        return f"{found}; {half}"
 
     @property
     def half(self) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
@@ -101,9 +100,8 @@ class ConjectureLab(Result):
         return "\n".join(lines)
 
     def plot(self) -> chart.Chart:
-        """Draw for each bound how often it was attained; a case that it failed in stands below zero."""
-        shown = [b for b in range(len(self.bounds)) if (self.values[:, b] >= 0).any()]
-        return chart.beside(*(self._heat_map(b) for b in shown))
+        """Draw in which share of the draws each bound held, and was attained, by depth and length."""
+        return chart.beside(self._heat_map(self.held, "held"), self._heat_map(self.attained, "attained"))
 
     def _cell(self, row: int, b: int) -> str:
         if self.values[row, b] < 0:
@@ -111,24 +109,28 @@ class ConjectureLab(Result):
         tried = int((self.ranks[row] >= 0).sum())
         return f"{self.values[row, b]} (held {self.held[row, b]}/{tried}, attained {self.attained[row, b]}/{tried})"
 
-    def _heat_map(self, b: int) -> chart.Chart:
-        tall, wide = self.cases[:, :2], self.cases[:, [3, 2]]
-        rows, columns = (sorted({tuple(each) for each in part.tolist()}) for part in (tall, wide))
+    def _heat_map(self, counts: np.ndarray, word: str) -> chart.Chart:
+        import altair as alt
+
+        columns = sorted({(L, T) for _, _, T, L in self.cases.tolist()})
+        rows = [b for b in range(len(self.bounds)) if (self.values[:, b] >= 0).any()]
+        drawn = (self.ranks >= 0).sum(axis=1)
         shares = np.full((len(rows), len(columns)), np.nan)
-        for case in np.flatnonzero(self.values[:, b] >= 0):
-            tried = max(1, int((self.ranks[case] >= 0).sum()))
-            share = (self.attained[case, b] if not self.failed[case, b] else -self.failed[case, b]) / tried
-            shares[rows.index(tuple(tall[case].tolist())), columns.index(tuple(wide[case].tolist()))] = share
-        used = ~np.isnan(shares).all(axis=0)
-        return chart.heat_map(
-            shares[:, used],
-            x="layers, steps",
-            y="channels, hidden",
-            value="attained",
-            title=f"{self.bounds[b]}: held in {self.facts()[self.bounds[b]].split(' (')[0]}",
-            x_ticks=[f"{c[0]}, {c[1]}" for c, use in zip(columns, used, strict=True) if use],
-            y_ticks=[f"{r[0]}, {r[1]}" for r in rows],
+        for (i, b), (j, (L, T)) in itertools.product(enumerate(rows), enumerate(columns)):
+            here = (self.cases[:, 3] == L) & (self.cases[:, 2] == T) & (self.values[:, b] >= 0)
+            if drawn[here].sum():
+                shares[i, j] = counts[here, b].sum() / drawn[here].sum()
+        found = chart.heat_map(
+            shares,
+            x="layers L, steps T",
+            y="",
+            value=f"share {word}",
+            title=f"Share of draws in which it {'held' if word == 'held' else 'was attained'}",
+            x_ticks=[f"{L}, {T}" for L, T in columns],
+            y_ticks=[self.bounds[b] for b in rows],
         )
+        found.encoding.color.scale = alt.Scale(scheme="viridis", domain=[0, 1])
+        return chart.styled(found, height=36 * len(rows))
 
 
 @measure("conjecture-lab", kinds=())
@@ -209,7 +211,7 @@ def conjecture_lab(
         undecided=record[UNDECIDED],
         failed=record[FAILED],
         counterexamples=tuple(map(str, failures)),
-        files=() if folder is None else tuple(str(each.save(Path(os.fspath(folder)))) for each in failures),
+        files=() if folder is None else tuple(str(each.save(Path(folder))) for each in failures),
         seed=seed,
     )
 

@@ -84,6 +84,8 @@ def dependency_depths(
 def _depths(first: Float[np.ndarray, " K"], links: Float[np.ndarray, "K K"], limit: float) -> Int[np.ndarray, " K"]:
     """Return how often best <- max_j links[:, j] best[j] must be done until each entry has exceeded the limit."""
     best, found = first.copy(), np.where(first > limit, 0, -1)
+    if (found >= 0).all():
+        return found
     rows, columns = np.nonzero(links)
     values = links[rows, columns]
     present, begin = np.unique(rows, return_index=True)

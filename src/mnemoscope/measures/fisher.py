@@ -181,7 +181,9 @@ def _result(
     weight = scale / noise * scale
     bound = len(v) * float(np.linalg.norm(v / scale)) ** 2 * weight
     if not max(bound, len(v) / noise) < math.inf:
-        raise UserError(f"N |v|^2 / noise must be below 1.8e308, got noise={noise:g} and |v|={np.linalg.norm(v):g}")
+        raise UserError(
+            f"N |v|^2 / noise must be below 1.8e308, got noise={noise:g} and weights up to {np.abs(v).max():g}"
+        )
     return FisherMemory(
         status="exact",
         digits=digits(found.error),

@@ -26,7 +26,6 @@ LIMIT = 200
 """The largest N for which extended precision is chosen without being asked for."""
 
 _RESIDUAL = 2.0**-64  # of the certified coordinates: far below float64's rounding
-_HELD = 2.0**-900  # norm of the weakest source whose squares float64 still holds
 _SETTLED, _DECIDED = 8, 48  # doublings until the root of the norm has settled, and after which W counts as unstable
 
 
@@ -102,14 +101,14 @@ def _attempt(network: Coordinates, horizon: int | None) -> Precise | None:
         return None
     step = (inverse * transition * lower).mid()
     source = inverse * balls(network.v[:, None])
-    if network.v.any() and norm_squared(source) < _HELD**2:
-        raise _too_strong(horizon)
     gram = sum_of_powers(step.transpose(), horizon, _RESIDUAL**2)
     root = None if gram is None else cholesky(gram.mid())
     if root is None:
         return None
     total = norm_squared(root.transpose() * source)
     white = Whitened(floats(lower), floats(step), floats(source)[:, 0], floats(inverse))
+    if not np.isfinite(floats(root)).all():  # then the source is too weak to be held
+        raise _too_strong(horizon)
     return Precise(white, floats(root).T, float(total.mid()))
 
 

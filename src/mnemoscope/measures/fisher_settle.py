@@ -26,6 +26,7 @@ Weights = Float[np.ndarray, "*shape"]
 _UNIT = 2.0**-52
 _CONTENT = 1e-11, 1e-9  # errors of the total and of single lags below which float64 needs no help
 _HELPED = 1e-9, 1e-8  # errors that are accepted in almost white coordinates: what is left is a spectral radius near 1
+_GAIN = 0.1  # of the error, in a round that is worth another one
 _ROUNDS = 3  # of whitening again: one is enough unless float64 was lost altogether
 _SAFETY = 10.0  # one twin shows the size of the error, not its largest value
 _SHOWN = 1e-12  # lags below this share of the largest are not asked for digits of their own
@@ -145,10 +146,11 @@ def _helped(question: Question, found: Settled, bits: int) -> Settled | None:
         again = None if nearer is None else _in_float64(question._replace(network=nearer))
         if again is None:
             return None
+        stuck = _within(again, _HELPED) and again.error > _GAIN * found.error
         found = again._replace(bits=bits)
-        if _within(found, _HELPED):
+        if stuck or _within(found, _CONTENT):
             return found
-    return None
+    return found if _within(found, _HELPED) else None
 
 
 def _precisely(question: Question, bits: int) -> Settled:

@@ -20,6 +20,7 @@ from mnemoscope.measures.band import banded
 from mnemoscope.measures.driven import drive
 from mnemoscope.measures.growth import fit_growth
 from mnemoscope.measures.registry import measure
+from mnemoscope.measures.threads import few_threads
 from mnemoscope.measures.trajectory import Transition, prepare, transition
 
 __all__ = ["GradientNorms", "gradient_norms"]
@@ -156,17 +157,18 @@ def gradient_norms(
     given = None if inputs is None else _inputs(inputs, flow)
     steps = positive_int("horizon", horizon) if given is None else given.shape[0]
     count = positive_int("trajectories", trajectories) if given is None else given.shape[1]
-    path = drive(
-        flow,
-        steps=steps,
-        trajectories=count,
-        scale=non_negative("scale", scale),
-        washout=0 if washout == 0 else positive_int("washout", washout),
-        generator=generator,
-        inputs=given,
-    )
-    source = random_readout(path, generator) if loss is None else of_loss(path, loss)
-    return _finish(go_back(path, source), source)
+    with few_threads(flow.size):
+        path = drive(
+            flow,
+            steps=steps,
+            trajectories=count,
+            scale=non_negative("scale", scale),
+            washout=0 if washout == 0 else positive_int("washout", washout),
+            generator=generator,
+            inputs=given,
+        )
+        source = random_readout(path, generator) if loss is None else of_loss(path, loss)
+        return _finish(go_back(path, source), source)
 
 
 def _inputs(value: Any, flow: Transition) -> Float[Tensor, "time batch input"]:

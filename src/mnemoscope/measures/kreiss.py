@@ -71,7 +71,7 @@ def kreiss_constant(
 
     References
     ----------
-    Kreiss (1962); Trefethen and Embree (2005), chapter 14; Mitchell (2020) on its computation.
+    Spijker (1991) on the factor e N; Trefethen and Embree (2005), chapter 14; Mitchell (2020) on its computation.
     """
     if not stability.bounded:
         return Kreiss(math.inf, complex(math.inf), math.inf, 15)

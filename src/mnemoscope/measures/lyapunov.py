@@ -17,6 +17,7 @@ from mnemoscope.core.result import Result, result
 from mnemoscope.measures.driven import Path, constant_jacobians, drive
 from mnemoscope.measures.eigenvalues import log_moduli
 from mnemoscope.measures.registry import measure
+from mnemoscope.measures.threads import few_threads
 from mnemoscope.measures.trajectory import prepare, transition
 
 __all__ = ["LyapunovExponents", "lyapunov_exponents"]
@@ -166,19 +167,20 @@ def lyapunov_exponents(
         raise expected("count", f"at most {units.shape[0]}, the numbers in the state", wanted)
     steps, skipped = positive_int("horizon", horizon), _zero_or_more("transient", transient)
     positive_int("trajectories", trajectories)
-    fixed = constant_jacobians(flow)
-    if fixed is not None and units.shape[0] == flow.size:
-        return _of_matrix(fixed.state[0].cpu().numpy(), wanted)
-    generator = torch.Generator().manual_seed(seed)
-    path = drive(
-        flow,
-        steps=skipped + steps,
-        trajectories=trajectories,
-        scale=non_negative("scale", scale),
-        washout=_zero_or_more("washout", washout),
-        generator=generator,
-    )
-    return _finish(_growth(path, units, wanted, generator)[skipped:])
+    with few_threads(flow.size):
+        fixed = constant_jacobians(flow)
+        if fixed is not None and units.shape[0] == flow.size:
+            return _of_matrix(fixed.state[0].cpu().numpy(), wanted)
+        generator = torch.Generator().manual_seed(seed)
+        path = drive(
+            flow,
+            steps=skipped + steps,
+            trajectories=trajectories,
+            scale=non_negative("scale", scale),
+            washout=_zero_or_more("washout", washout),
+            generator=generator,
+        )
+        return _finish(_growth(path, units, wanted, generator)[skipped:])
 
 
 def _zero_or_more(name: str, value: int) -> int:

@@ -12,7 +12,7 @@ from mnemoscope.measures.matrix_fisher_input import Given, given, spectral_radiu
 from mnemoscope.measures.matrix_fisher_part import Gathered
 from mnemoscope.measures.matrix_fisher_published import published
 from mnemoscope.measures.matrix_fisher_result import MatrixFisherMemory
-from mnemoscope.measures.matrix_fisher_settle import Settled, digits, settle
+from mnemoscope.measures.matrix_fisher_settle import Settled, cut_off, digits, settle
 from mnemoscope.measures.registry import measure
 
 __all__ = ["MatrixFisherMemory", "matrix_fisher_memory"]
@@ -116,6 +116,7 @@ def _exact_result(network: Given, radius: float, settled: Settled, other: Gather
             "the network is linear: X = U^T X V + W s + Z",
             "independent Gaussian noise of equal variance enters every entry of the state at every step",
             "only the last state is read",
+            *cut_off(float(found.tails[0])),
         ),
         cost=COST,
         curve=found.curves[0] * unit,
@@ -157,6 +158,7 @@ def _published_result(network: Given) -> MatrixFisherMemory:
         assumptions=(
             "the document's separable covariance, which is not that of the state: at most the exact value",
             "it changes when (U, V) becomes (c U, V / c), which is the same network",
+            *cut_off(float(found.tails[0])),
         ),
         cost=COST,
         curve=curve,

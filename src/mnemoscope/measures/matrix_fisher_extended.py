@@ -63,6 +63,7 @@ class Extended:
     ) -> None:
         self._units = w.size
         self.size = self._units * (1 + len(weights))
+        self.work = 1e6 * self.size**2  # a ball costs a thousand floats, and Python's loops around it as much again
         self._seen = [self._units * states for states in observed]
         for precision in _PRECISIONS:
             self.precision = precision

@@ -17,16 +17,17 @@ BLOCK = 128
 TAIL = 1e-12
 """What share of the total the lags left out of a stationary curve may have."""
 
-_WORK = 2e12  # multiply-adds that the lags of one curve may take
+_WORK = 2e12  # multiply-adds that the lags of one curve may take, beyond the first 4096
 
 
 class Part(Protocol):
     """Networks that do not talk to the rest. Where several things are observed, each has its row."""
 
-    size: int
+    work: float
+    """Multiply-adds that each lag takes."""
 
     def advance(self, count: int) -> Float[np.ndarray, "observed count"]:
-        """Return the information, at noise 1, about the next `count` lags (at most `BLOCK`)."""
+        """Return the information, at noise 1, about the next `count` lags: `BLOCK`, or fewer the last time."""
 
     def tail(self) -> Float[np.ndarray, " observed"]:
         """Return the information about all lags not yet asked for; only stationary networks are asked."""
@@ -45,7 +46,7 @@ class Modes:
     """Single units x = mu x + b s + z, in closed form: J(k) = |b|^2 |mu|^2k / sum_m |mu|^2m."""
 
     def __init__(self, moduli: Float[np.ndarray, " m"], energy: Float[np.ndarray, " m"], horizon: int | None) -> None:
-        self.size = 1
+        self.work = float(len(moduli))
         self._lag = 0
         self._horizon = horizon
         self._count = len(moduli)
@@ -104,14 +105,14 @@ def gather(parts: Sequence[Part], horizon: int | None, least: int) -> Gathered:
     """Add up the parts: all lags of a finite horizon, else `least` lags and on until the tail is below `TAIL`."""
     most = horizon if horizon is not None else _most_lags(parts)
     blocks: list[np.ndarray] = []
-    done = 0
+    done, so_far = 0, np.zeros(1)
     while done < most:
         count = min(BLOCK, most - done)
         blocks.append(np.sum([part.advance(count) for part in parts], axis=0))
-        done += count
+        done, so_far = done + count, so_far + blocks[-1].sum(axis=1)
         if horizon is None and done >= least:
             tails = np.sum([part.tail() for part in parts], axis=0)
-            if (tails <= TAIL / 2 * (np.sum([block.sum(axis=1) for block in blocks], axis=0) + tails)).all():
+            if (tails <= TAIL / 2 * (so_far + tails)).all():
                 break
     curves = np.concatenate(blocks, axis=1)
     if horizon is not None:
@@ -130,7 +131,8 @@ def _trimmed(curves: Float[np.ndarray, "observed lags"], tails: Float[np.ndarray
 
 
 def _most_lags(parts: Sequence[Part]) -> int:
-    return int(min(2**21, max(2**14, _WORK / sum(part.size**2 for part in parts))))
+    most = min(2**21, max(2**12, _WORK / sum(part.work for part in parts)))
+    return BLOCK * int(most / BLOCK)
 
 
 def _times(lags: np.ndarray, rate: Float[np.ndarray, " m"]) -> Float[np.ndarray, "lags m"]:

@@ -34,14 +34,15 @@ def _part(group: Group, horizon: int | None) -> Part:
     both = across * along
     energy = np.abs(group.w[:, 0, 0]) ** 2
     # A mode's curve has the exact shape; the ratio of the two variances is its height.
-    ratio = _variance(both, horizon) / (_variance(across, horizon) * _variance(along, horizon))
+    ratio = np.exp(_log_variance(both, horizon) - _log_variance(across, horizon) - _log_variance(along, horizon))
     return Modes(both, energy * ratio, horizon)
 
 
-def _variance(moduli: Float[np.ndarray, " m"], horizon: int | None) -> Float[np.ndarray, " m"]:
-    """Return sum_k q^2k over the horizon."""
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+def _log_variance(moduli: Float[np.ndarray, " m"], horizon: int | None) -> Float[np.ndarray, " m"]:
+    """Return log sum_k q^2k over the horizon; where q > 1 the largest term is taken out, so that nothing overflows."""
+    with np.errstate(divide="ignore", invalid="ignore"):
         rate = 2 * np.log(moduli)
-        last = 0.0 if horizon is None else np.where(moduli == 0, 0.0, np.exp(horizon * rate))
-        total = (last - 1) / np.expm1(rate)
-    return np.where(moduli == 1, float(horizon or np.inf), total)
+        decay = -np.abs(rate)
+        last = 0.0 if horizon is None else np.where(moduli == 0, 0.0, np.exp(horizon * decay))
+        found = np.log((last - 1) / np.expm1(decay)) + np.where(rate > 0, ((horizon or 1) - 1) * rate, 0.0)
+    return np.where(moduli == 1, np.log(float(horizon or np.inf)), found)

@@ -56,7 +56,7 @@ class Roots:
         *,
         lawful: bool = True,
     ) -> None:
-        self.size = sources.shape[1]
+        self.work = float(len(sources) * sources.shape[1] ** 2)
         self._inputs, self._whiten, self._information = inputs, whiten, information
         self._rounding, self._lawful = rounding, lawful
         self._lags, self._ahead = sources[:, :, None], step

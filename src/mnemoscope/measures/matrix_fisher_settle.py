@@ -17,7 +17,7 @@ from mnemoscope.measures.matrix_fisher_part import Gathered, Modes, Part, gather
 from mnemoscope.measures.matrix_fisher_power import Dense, Kronecker
 from mnemoscope.measures.matrix_fisher_roots import exact_roots
 
-__all__ = ["Settled", "digits", "settle", "sources"]
+__all__ = ["Settled", "cut_off", "digits", "settle", "sources"]
 
 SQUARED = 1024
 """Above this many state numbers the covariance is first formed and factored: QR of its root takes minutes."""
@@ -55,26 +55,33 @@ def settle(
     largest = states * max(group.size for group in groups)
     _require_memory(groups, states)
     best = _attempt(groups, weights, observed, horizon, squared=largest > SQUARED)
-    if best is not None and best.error <= (10 * ENOUGH if largest > SQUARED else ENOUGH):
-        return best
+    if best is not None and best.enough(10 * ENOUGH if largest > SQUARED else ENOUGH):
+        return best.settled(horizon)
     whole = decoupled(U, V, W, schur=False)
     if states * max(group.size for group in whole) <= LARGEST:
-        return _extended(whole, weights, observed, horizon)
+        return _extended(whole, weights, observed, horizon).settled(horizon)
     if largest > SQUARED:
         rooted = _attempt(groups, weights, observed, horizon, squared=False)
-        best = min((one for one in (best, rooted) if one is not None), key=lambda one: one.error, default=None)
+        best = min((one for one in (best, rooted) if one is not None), key=lambda one: one.error(), default=None)
     if best is None:
         raise UserError(
             f"float64 cannot hold the covariance of {largest} state numbers of this network, and extended precision "
             f"takes at most {LARGEST}; a shorter horizon or a smaller network may do"
         )
-    return best
+    return best.settled(horizon)
 
 
 def sources(group: Group, states: int = 1) -> Inexact[np.ndarray, "batch n"]:
     """Return where the signal enters each network's column-stacked state and queue."""
     stacked = group.w.transpose(0, 2, 1).reshape(len(group.w), -1)
     return np.concatenate([stacked, np.zeros((len(stacked), (states - 1) * group.size), stacked.dtype)], axis=1)
+
+
+def cut_off(tail: float) -> tuple[str, ...]:
+    """Return a sentence where the curve of a slow network ends before its tail is negligible."""
+    if tail <= 2e-12:
+        return ()
+    return (f"the curve is cut off where later lags still hold {tail:.2g} of the total; the total has them",)
 
 
 def digits(error: float) -> int:
@@ -90,9 +97,34 @@ def _require_memory(groups: list[Group], states: int) -> None:
     require(f"the covariance of {largest} state numbers", 8 * cells, f"states of {fits} x {fits} would fit")
 
 
+@dataclass(frozen=True)
+class _Attempt:
+    groups: list[Group]
+    parts: list[Part]
+    method: str
+
+    def error(self) -> float:
+        return max(part.error() for part in self.parts)
+
+    def enough(self, error: float) -> bool:
+        """Whether more bits would not help: those of a closed form come from the eigenvalues."""
+        return all(isinstance(part, Modes) or part.error() <= error for part in self.parts)
+
+    def settled(self, horizon: int | None) -> Settled:
+        first = self.groups[0]
+        return Settled(
+            found=gather(self.parts, horizon, max(first.rows.shape[1], first.columns.shape[1])),
+            groups=self.groups,
+            parts=self.parts,
+            error=self.error(),
+            self_check=max(part.defect() for part in self.parts),
+            method=self.method,
+        )
+
+
 def _attempt(
     groups: list[Group], weights: Sequence[float], observed: Sequence[int], horizon: int | None, *, squared: bool
-) -> Settled | None:
+) -> _Attempt | None:
     try:
         parts = [_part(group, weights, observed, horizon, squared=squared) for group in groups]
     except ArithmeticError:
@@ -101,7 +133,7 @@ def _attempt(
         method = "closed form" if not weights else "modes"
     else:
         method = "covariance in float64" if squared else "square root in float64"
-    return _settled(groups, parts, horizon, method)
+    return _Attempt(groups, parts, method)
 
 
 def _part(
@@ -125,32 +157,18 @@ def _companion(group: Group, weights: Sequence[float]) -> Dense:
     return Dense(step)
 
 
-def _extended(groups: list[Group], weights: Sequence[float], observed: Sequence[int], horizon: int | None) -> Settled:
+def _extended(groups: list[Group], weights: Sequence[float], observed: Sequence[int], horizon: int | None) -> _Attempt:
+    single = [one for group in groups for one in _single(group)]
     parts: list[Part] = [
-        Extended(group.a[i], group.b[i], group.w[i], weights, observed, horizon)
-        for group in groups
-        for i in range(len(group.w))
+        _part(one, weights, observed, horizon, squared=False)
+        if one.size == 1 and not weights
+        else Extended(one.a[0], one.b[0], one.w[0], weights, observed, horizon)
+        for one in single
     ]
-    return _settled(_single(groups), parts, horizon, "extended precision")
+    return _Attempt(single, parts, "extended precision")
 
 
-def _single(groups: list[Group]) -> list[Group]:
+def _single(group: Group) -> list[Group]:
     """Return groups of one network each."""
     fields = ("a", "b", "w", "rows", "columns")
-    return [
-        replace(group, **{name: getattr(group, name)[i : i + 1] for name in fields})
-        for group in groups
-        for i in range(len(group.w))
-    ]
-
-
-def _settled(groups: list[Group], parts: list[Part], horizon: int | None, method: str) -> Settled:
-    least = max(groups[0].rows.shape[1], groups[0].columns.shape[1])
-    return Settled(
-        found=gather(parts, horizon, least),
-        groups=groups,
-        parts=parts,
-        error=max(part.error() for part in parts),
-        self_check=max(part.defect() for part in parts),
-        method=method,
-    )
+    return [replace(group, **{name: getattr(group, name)[i : i + 1] for name in fields}) for i in range(len(group.w))]

@@ -32,7 +32,7 @@ __all__ = ["MemoryCapacity", "memory_capacity"]
     kinds=("recurrent",),
     needs=(),
     matrices={"W": "matrix", "v": "input"},
-    quick={"samples": 4096, "lag": 100},
+    quick={"lag": 100},
 )
 def memory_capacity(
     network: Any,

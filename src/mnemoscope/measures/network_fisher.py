@@ -17,6 +17,7 @@ from mnemoscope.measures.linearised import BLOCK, SETTLED, Propagated, best_dire
 from mnemoscope.measures.network_fisher_linear import COST, WHAT, linear_memory, rounded, unsettled
 from mnemoscope.measures.network_fisher_result import NetworkFisherMemory
 from mnemoscope.measures.registry import measure
+from mnemoscope.measures.threads import few_threads
 from mnemoscope.measures.trajectory import Transition, prepare, transition
 
 __all__ = ["NetworkFisherMemory", "network_fisher_memory"]
@@ -111,16 +112,17 @@ def network_fisher_memory(
     before = 0 if washout == 0 else positive_int("washout", washout)
     flow = transition(prepare(network, what=WHAT, device=device), WHAT)
     along = None if direction is None else _direction(direction, flow.input_size)
-    fixed = constant_jacobians(flow)
-    if fixed is not None:
-        return linear_memory(fixed, flow.readout(), along, noise, horizon, steps)
-    _require_memory(flow, steps, count)
-    generator = torch.Generator().manual_seed(seed)
-    path = drive(flow, steps=steps, trajectories=count, scale=spread, washout=before, generator=generator)
-    found = propagate(path.backwards(BLOCK), flow.readout(), count, until_settled=horizon is None)
-    if horizon is not None:
-        _require_digits(found)
-    return _finish(found, along, noise)
+    with few_threads(flow.size):
+        fixed = constant_jacobians(flow)
+        if fixed is not None:
+            return linear_memory(fixed, flow.readout(), along, noise, horizon, steps)
+        _require_memory(flow, steps, count)
+        generator = torch.Generator().manual_seed(seed)
+        path = drive(flow, steps=steps, trajectories=count, scale=spread, washout=before, generator=generator)
+        found = propagate(path.backwards(BLOCK), flow.readout(), count, until_settled=horizon is None)
+        if horizon is not None:
+            _require_digits(found)
+        return _finish(found, along, noise)
 
 
 def _direction(value: object, size: int) -> Float[np.ndarray, " input"]:

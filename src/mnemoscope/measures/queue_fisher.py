@@ -11,7 +11,7 @@ from jaxtyping import Float
 from mnemoscope.core.arrays import vector
 from mnemoscope.core.errors import UserError, choice, expected, positive_int
 from mnemoscope.measures.matrix_fisher_input import Given, given, spectral_radius, unstable
-from mnemoscope.measures.matrix_fisher_settle import digits, settle
+from mnemoscope.measures.matrix_fisher_settle import cut_off, digits, settle
 from mnemoscope.measures.queue_fisher_published import published_queue
 from mnemoscope.measures.queue_fisher_result import QueueFisherMemory
 from mnemoscope.measures.registry import measure
@@ -128,6 +128,7 @@ def _exact_result(network: Given, weights: tuple[float, ...], radius: float) -> 
             "the network is linear: X(n) = U^T X(n-1) V + W s(n) + sum_i alpha_i X(n-1-i) + Z(n)",
             "independent Gaussian noise of equal variance enters every entry of the state at every step",
             "only the last state is read, or the last two",
+            *cut_off(float(found.tails.max())),
         ),
         cost=COST,
         curve=found.curves[0] * unit,

@@ -74,7 +74,8 @@ def _by_modes(groups: list[Group], m_max: int) -> Series:
     with np.errstate(over="ignore"):
         across, along = (np.power(1 - np.abs(one) ** 2, -(orders + 1.0)) for one in (a, b))
         mean = np.power((1 - a * b).astype(complex), -orders)
-    if not np.isfinite(across.sum() * along.sum()):
+        sized = float(across.sum() * along.sum())
+    if not np.isfinite(sized):
         raise UserError(f"the published series leaves float64 before m_max={m_max}: it diverges; lower m_max")
     terms = np.stack([along.sum(axis=1) / columns, across.sum(axis=1) / rows, np.sqrt(np.abs(mean) ** 2 @ energy)])
     height = np.abs(mean.sum(axis=0)) ** 2 / (across.sum(axis=0) * along.sum(axis=0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any, cast
 
@@ -58,16 +59,28 @@ def template_rows(templates: Any, size: int, seed: int) -> Templates:
 
 
 def random_templates(count: int, size: int, seed: int) -> Templates:
-    """Draw different non-zero vectors of small integers: the first K of a longer draw are those of a shorter one."""
+    """Draw vectors of small non-zero integers, no two parallel; the first K of a longer draw are a shorter one.
+
+    To a homogeneous function, which a RAC is in each input, a template parallel to another one says nothing new. In
+    one dimension, where all are parallel, they are different.
+    """
     draw = np.random.default_rng(seed)
-    reach, seen = 9, dict[tuple[int, ...], None]()
+    reach, seen, refused = 9, dict[tuple[int, ...], tuple[int, ...]](), 0
     while len(seen) < count:
-        if len(seen) + 1 >= (2 * reach + 1) ** size:
-            reach *= 10
         row = tuple(draw.integers(-reach, reach, size=size, endpoint=True).tolist())
-        if any(row):
-            seen[row] = None
-    return np.array(list(seen), dtype=np.float64)
+        direction = _direction(row) if size > 1 and all(row) else row
+        if all(row) and direction not in seen:
+            seen[direction] = row
+        else:
+            refused += 1
+            reach += 10 * (refused % 100 == 0)
+    return np.array(list(seen.values()), dtype=np.float64)
+
+
+def _direction(row: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shortest integer vector parallel to a row, its first entry positive."""
+    divisor = math.gcd(*row) * (1 if row[0] > 0 else -1)
+    return tuple(entry // divisor for entry in row)
 
 
 def check_unit(unit: Any, size: int) -> None:

@@ -18,7 +18,7 @@ from mnemoscope.measures.registry import measure
 from mnemoscope.measures.separation_exact import exact_rank
 from mnemoscope.measures.separation_grid import Polynomial, RingWalk, StepWalk, evaluate_grid, matricise
 from mnemoscope.measures.separation_inputs import Templates, check_unit, require_grid, start_set, template_rows
-from mnemoscope.measures.separation_spectrum import Spectrum, scaled, spectrum_of
+from mnemoscope.measures.separation_spectrum import Spectrum, lost, scaled, spectrum_of
 from mnemoscope.measures.trajectory import prepare
 from mnemoscope.nn.rac import RAC
 from mnemoscope.nn.recurrent import Recurrent
@@ -42,7 +42,7 @@ class SeparationRank(Result):
     shape
         Of the matricised grid: sequences of the start set, sequences of the end set.
     spectrum
-        Singular values of the grid in float64, descending; NaN where the grid leaves the range of float64.
+        Singular values of the grid in float64, descending; NaN where the grid leaves float64's range.
     distance
         From the nearest separable function on the grid, sqrt(1 - s_1^2 / sum s_i^2): 0 is separable.
     entropy
@@ -116,13 +116,16 @@ class SeparationRank(Result):
     def plot(self) -> chart.Chart:
         """Draw the singular values with the rank, its bounds, and the tolerance of the float rank."""
         top = self.spectrum[0] if self.spectrum[0] > 0 else 1.0
-        values = np.maximum(self.spectrum / top, 1e-18)
-        index = np.arange(1, len(values) + 1)
-        low, high = float(np.nanmin(values, initial=1.0)), 1.0
-        marks = {"lower bound": self.lower, "rank": self.rank, "upper bound": self.upper}
-        series: dict[str, tuple[Any, Any]] = {"singular values": (index, values)}
-        series |= {f"{name} {at}": ([at, at], [low, high]) for name, at in marks.items() if at is not None}
-        series[f"float64 cut at {self.float_rank}"] = ([1, len(values)], [self.tolerance] * 2)
+        values = np.nan_to_num(self.spectrum / top)
+        seen = values > 1e-18  # what rounding has left of smaller ones means nothing
+        low = float(values[seen].min(initial=self.tolerance))
+        names: dict[int, list[str]] = {}
+        for name, at in (("rank", self.rank), ("lower bound", self.lower), ("upper bound", self.upper)):
+            if at is not None:
+                names.setdefault(at, []).append(name)
+        series: dict[str, tuple[Any, Any]] = {"singular values": (np.flatnonzero(seen) + 1, values[seen])}
+        series |= {f"{', '.join(same)}: {at}": ([at, at], [low, 1.0]) for at, same in names.items()}
+        series[f"float64 cut: {self.float_rank}"] = ([1, len(values)], [self.tolerance] * 2)
         how = "exact" if self.exact else "reliable" if self.reliable else "unreliable"
         return chart.lines(
             series,
@@ -205,6 +208,8 @@ def separation_rank(
         spectrum, again = floats.result()
     if not exactly:
         rank = spectrum.rank
+    elif rank and spectrum.values[0] == 0:  # the grid is not zero, but too small for float64
+        spectrum = lost(shape, spectrum.tolerance)
     return SeparationRank(
         status="exact" if exactly else "estimate",
         digits=16 if exactly else None,

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.linalg
 from jaxtyping import Float
 
-__all__ = ["OPEN_GAP", "Spectrum", "scaled", "spectrum_of"]
+__all__ = ["OPEN_GAP", "Spectrum", "lost", "scaled", "spectrum_of"]
 
 OPEN_GAP = 1e3
 """How many times smaller the first singular value beneath the cut must be than the last one above it."""
@@ -44,9 +44,10 @@ class Spectrum:
     @property
     def shares(self) -> Float[np.ndarray, " values"]:
         """The squared singular values over their sum; all zero for the zero matrix."""
-        top = self.values[0]
-        squares = (self.values / top) ** 2 if top > 0 else np.zeros_like(self.values)
-        return np.asarray(squares / max(squares.sum(), 1.0))
+        if self.values[0] == 0:
+            return np.zeros_like(self.values)
+        squares = (self.values / self.values[0]) ** 2
+        return np.asarray(squares / squares.sum())
 
     @property
     def distance(self) -> float:
@@ -56,8 +57,8 @@ class Spectrum:
     @property
     def entropy(self) -> float:
         """Entropy of the normalised squared singular values, in nats: exp of it is a soft rank."""
-        seen = self.shares[self.shares > 0]
-        return max(0.0, float(-(seen * np.log(seen)).sum()))
+        seen = self.shares[self.shares != 0]
+        return abs(float((seen * np.log(seen)).sum()))
 
 
 def spectrum_of(matrix: Float[np.ndarray, "rows columns"], tolerance: float | None = None) -> Spectrum:
@@ -69,7 +70,7 @@ def spectrum_of(matrix: Float[np.ndarray, "rows columns"], tolerance: float | No
     tolerance = max(matrix.shape) * float(np.finfo(np.float64).eps) if tolerance is None else tolerance
     scale = float(np.abs(matrix).max())
     if not math.isfinite(scale):
-        return Spectrum(np.full(min(matrix.shape), math.nan), tolerance, 0, 0.0)
+        return lost(matrix.shape, tolerance)
     if scale == 0:
         return Spectrum(np.zeros(min(matrix.shape)), tolerance, 0, math.inf)
     _, exponent = math.frexp(scale)
@@ -79,6 +80,11 @@ def spectrum_of(matrix: Float[np.ndarray, "rows columns"], tolerance: float | No
     beneath = float(values[rank]) if rank < len(values) else cut
     gap = float(values[rank - 1]) / beneath if beneath > 0 else math.inf
     return Spectrum(np.ldexp(values, exponent), tolerance, rank, gap)
+
+
+def lost(shape: tuple[int, ...], tolerance: float) -> Spectrum:
+    """Return the spectrum of a matrix that float64 cannot hold."""
+    return Spectrum(np.full(min(shape), math.nan), tolerance, 0, 0.0)
 
 
 def scaled(matrix: Float[np.ndarray, "rows columns"], rounds: int = 3) -> Float[np.ndarray, "rows columns"]:

@@ -37,7 +37,7 @@ class Spectra(Result):
     """
 
     measure: ClassVar[str] = "spectra"
-    references: ClassVar[tuple[str, ...]] = ("henrici1962", "kreiss1962", "trefethen2005", "kerg2019")
+    references: ClassVar[tuple[str, ...]] = ("henrici1962", "spijker1991", "trefethen2005", "kerg2019")
 
     positions: Float[np.ndarray, " m"]
     eigenvalues: Complex[np.ndarray, "m n"]

@@ -63,7 +63,7 @@ class Spectrum(Result):
     measure: ClassVar[str] = "spectrum"
     references: ClassVar[tuple[str, ...]] = (
         "henrici1962",
-        "kreiss1962",
+        "spijker1991",
         "trefethen2005",
         "mitchell2020",
         "kerg2019",

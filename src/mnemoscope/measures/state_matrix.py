@@ -141,7 +141,8 @@ def _own_schur_form(layer: FirstOrder | nn.RNN) -> tuple[np.ndarray, np.ndarray]
     schur = layer.transition() if isinstance(layer, FirstOrder) and layer.num_layers == 1 else None
     if not isinstance(schur, Schur):
         return None
-    parameters = list(layer.parametrizations["weight_hh_l0"].parameters(recurse=False))
+    maps: Any = layer.parametrizations
+    parameters = list(maps["weight_hh_l0"].parameters(recurse=False))
     return schur.form(*parameters).numpy(), schur.orthogonal_map.map(parameters[0]).numpy()
 
 

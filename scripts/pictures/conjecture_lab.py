@@ -1,0 +1,18 @@
+"""Draw docs/measures/conjecture-lab.svg: how often each bound is attained over 81 sizes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mnemoscope.core.chart import save
+from mnemoscope.measures.conjecture_lab import conjecture_lab
+
+
+def main() -> None:
+    """Write the picture."""
+    lab = conjecture_lab((2, 3, 4), (2, 3, 4), (2, 4, 6), (1, 2, 3), draws=2)
+    save(lab.plot(), Path(__file__).parents[2] / "docs/measures/conjecture-lab.svg")
+
+
+if __name__ == "__main__":
+    main()
