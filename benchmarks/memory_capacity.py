@@ -97,9 +97,10 @@ def main() -> None:
     parser.add_argument("--write", type=Path, help="folder for the table and the numbers")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
-    head = f"Processor seconds, medians of {arguments.rounds} interleaved rounds, one thread, and the exponent over the larger half"
+    rounds = f"medians of {arguments.rounds} interleaved rounds, one thread"
+    where = f"{machine()}; {datetime.date.today()}"
     lines = [
-        f"{head} of each sweep; {machine()}; {datetime.date.today()}.",
+        f"Processor seconds, {rounds}, and the exponent over the larger half of each sweep; {where}.",
         "",
         "| what | over | sizes | seconds | exponent |",
         "|---|---|---|---|---|",

@@ -250,9 +250,9 @@ def test_every_prefix_is_evaluated_once(K: int, T: int) -> None:
     rows = []
 
     class Counting(RingWalk):
-        def extend(self, state, batch):
+        def extend(self, state, batch, last=False):
             rows.append(batch * self.count)
-            return super().extend(state, batch)
+            return super().extend(state, batch, last)
 
     templates = field.array(random_templates(K, 2, seed=0))
     grid = evaluate_grid(Counting(network, field, network.exact_weights(field), templates, 0), T)

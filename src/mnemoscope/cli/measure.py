@@ -91,7 +91,7 @@ def _overview(name: str) -> dict[str, Any]:
 
 def _command(entry: Measure) -> Any:
     from mnemoscope.cli.commands import make_command
-    from mnemoscope.cli.measuring import no_network, measure_options, network_function
+    from mnemoscope.cli.measuring import measure_options, network_function, no_network
     from mnemoscope.cli.sources import LINEAR, network_parameters
     from mnemoscope.core.docs import function_summary
 

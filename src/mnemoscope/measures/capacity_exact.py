@@ -96,7 +96,7 @@ def _reached(W: Float[np.ndarray, "n n"], v: Float[np.ndarray, " n"]) -> _Reache
 
 
 def _left_out(modes: int) -> str:
-    return f"{modes} modes that only the rounding of the weights connects with the input are left out"
+    return f"modes that only the rounding of the weights connects with the input are left out: {modes}"
 
 
 def _from_eigenvalues(W: Float[np.ndarray, "r r"], note: str = "") -> _Reached | None:

@@ -164,18 +164,24 @@ def fisher_memory(
     lags = None if lags is None else positive_int("lags", lags)
     matrix_lags = positive_int("matrix_lags", matrix_lags)
     precision = None if precision is None else positive_int("precision", precision)
-    if horizon is not None:
-        lags = horizon if lags is None else min(lags, horizon)
     length = float(np.abs(v).max())
     scale = 2.0 ** math.frexp(length)[1] if length else 1.0  # squares of very large or small weights stay in range
-    found = settle(Question(Coordinates(W, v / scale, np.eye(len(W))), horizon, lags, precision))
-    return _result(found, v, scale, noise, horizon, matrix_lags)
+    # The curve of a finite horizon is computed whole: its total is the sum.
+    asked = lags if horizon is None else horizon
+    found = settle(Question(Coordinates(W, v / scale, np.eye(len(W))), horizon, asked, precision))
+    return _result(found, v, scale, noise, horizon, lags, matrix_lags)
 
 
 def _result(
-    found: Settled, v: Float[np.ndarray, " n"], scale: float, noise: float, horizon: int | None, matrix_lags: int
+    found: Settled,
+    v: Float[np.ndarray, " n"],
+    scale: float,
+    noise: float,
+    horizon: int | None,
+    lags: int | None,
+    matrix_lags: int,
 ) -> FisherMemory:
-    shown = responses(found.white, min(matrix_lags, len(found.curve)))
+    shown = responses(found.white, min(matrix_lags, len(found.curve[:lags])))
     matrix = shown.T @ shown
     space = directions(found.white, found.root)
     weight = scale / noise * scale
@@ -193,7 +199,7 @@ def _result(
             "only the last state is read",
         ),
         cost=COST,
-        curve=found.curve * weight,
+        curve=found.curve[:lags] * weight,
         total=found.total * weight,
         matrix=matrix * weight,
         interference=interference(matrix),

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from mnemoscope.measures.fisher_factor import Whitened
+from mnemoscope.measures.fisher_factor import DOUBLINGS, Whitened
 
-__all__ = ["TAIL", "Directions", "curve", "directions", "interference", "responses", "settled_curve"]
+__all__ = ["TAIL", "Directions", "curve", "directions", "dyadic_sums", "interference", "responses", "settled_curve"]
 
 TAIL = 1e-12
 """A curve of an infinite horizon ends where what follows is below this share of the total."""
@@ -42,6 +42,18 @@ def settled_curve(white: Whitened, root: Float[np.ndarray, "n n"], total: float)
     values = np.concatenate(parts)
     from_here = rest + np.cumsum(values[::-1])[::-1]
     return values[: max(size, int(np.count_nonzero(from_here > TAIL * total)))]
+
+
+def dyadic_sums(white: Whitened, root: Float[np.ndarray, "n n"]) -> Float[np.ndarray, " sums"]:
+    """Return the sums of J(k) over k = 0, over 1, over 2..3, over 4..7, .. of an infinite horizon, to its end."""
+    image = root @ white.source
+    tails = [float(image @ image)]
+    power = white.step
+    while tails[-1] > TAIL * tails[0] and len(tails) < DOUBLINGS:
+        image = root @ (power @ white.source)
+        tails.append(float(image @ image))
+        power = power @ power
+    return -np.diff([*tails, 0.0])
 
 
 def responses(white: Whitened, lags: int) -> Float[np.ndarray, "n lags"]:

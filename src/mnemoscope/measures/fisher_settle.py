@@ -11,7 +11,7 @@ from jaxtyping import Float
 from mnemoscope.core.errors import UserError
 from mnemoscope.core.memory import allowance, require
 from mnemoscope.measures.fisher_balls import Balls
-from mnemoscope.measures.fisher_curve import TAIL, curve, settled_curve
+from mnemoscope.measures.fisher_curve import TAIL, curve, dyadic_sums, settled_curve
 from mnemoscope.measures.fisher_factor import Coordinates, Whitened, root_of_sum, whiten
 from mnemoscope.measures.fisher_precise import EXTENDED, LIMIT, change, compose, whiten_precisely
 from mnemoscope.measures.fisher_stability import prove_stable, require_stable
@@ -122,16 +122,18 @@ def _in_float64(question: Question) -> Settled | None:
     others = curve(twin, len(values))
     error, lag_error = _differences(values, others)
     whole = lags is None or lags == horizon
-    total_error = _apart(values.sum(), others.sum()) if whole else _apart(total, _total(twin, horizon))
+    total_error = _apart(values, others) if whole else _total_error(white, root, twin)
     return Settled(white, root, total, values, max(error, total_error, check), lag_error, check, DOUBLE)
 
 
-def _total(white: Whitened, horizon: int | None) -> float:
-    root = root_of_sum(white.step.T, horizon, np.eye(len(white.source)))
-    if root is None:
+def _total_error(white: Whitened, root: Float[np.ndarray, "n n"], twin: Whitened) -> float:
+    """Return the error of the total of an infinite horizon, of which the curve is only the beginning."""
+    other = root_of_sum(twin.step.T, None, np.eye(len(twin.source)))
+    if other is None:
         return math.inf
-    image = root @ white.source
-    return float(image @ image)
+    a, b = dyadic_sums(white, root), dyadic_sums(twin, other)
+    longer = max(len(a), len(b))
+    return _apart(np.pad(a, (0, longer - len(a))), np.pad(b, (0, longer - len(b))))
 
 
 def _helped(question: Question, found: Settled, bits: int) -> Settled | None:
@@ -175,8 +177,10 @@ def _differences(a: Float[np.ndarray, " lags"], b: Float[np.ndarray, " lags"]) -
     return _SAFETY * float(apart.max()) / largest, _SAFETY * float((apart[counted] / a[counted]).max())
 
 
-def _apart(a: float, b: float) -> float:
-    return 0.0 if a == b else _SAFETY * abs(a - b) / a if a else math.inf
+def _apart(a: Float[np.ndarray, " parts"], b: Float[np.ndarray, " parts"]) -> float:
+    """Return the error of a sum as the sum of its parts' errors, which luck cannot make small."""
+    whole = float(np.abs(a).sum())
+    return _SAFETY * float(np.abs(a - b).sum()) / whole if whole else 0.0
 
 
 def _moved(values: Weights, seed: int) -> Weights:
@@ -196,7 +200,7 @@ def _require_memory(question: Question, radius: float) -> None:
     size, lags = len(question.network.v), question.lags
     fitting = max(1, allowance() // _BYTES)
     if lags is not None:
-        name = "horizon" if lags == question.horizon else "lags"
+        name = "lags" if question.horizon is None else "horizon"
         require(f"a curve of {lags} lags", _BYTES * lags, f"{name}={fitting} would fit")
         return
     wanted = size if radius == 0 else max(size, math.ceil(math.log(TAIL) / (2 * math.log(radius))))

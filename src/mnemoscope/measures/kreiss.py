@@ -7,15 +7,16 @@ import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Inexact
+from jaxtyping import Float
 from scipy.optimize import minimize
 
 from mnemoscope.measures.circles import highest, numerical_radius, resolvent, resolvent_crossings
 from mnemoscope.measures.power_norms import spectral_norm
-from mnemoscope.measures.schur_form import SchurForm
-from mnemoscope.measures.stability import Stability
+from mnemoscope.measures.schur_form import SchurForm, checked_matrix, schur_form
+from mnemoscope.measures.stability import Stability, stability
 
 __all__ = ["Kreiss", "kreiss_constant"]
 
@@ -50,7 +51,7 @@ class Kreiss:
 
 
 def kreiss_constant(
-    W: Inexact[np.ndarray, "n n"], form: SchurForm, stability: Stability, tolerance: float = 1e-6
+    W: Any, form: SchurForm | None = None, kind: Stability | None = None, tolerance: float = 1e-6
 ) -> Kreiss:
     r"""Return the Kreiss constant of a matrix.
 
@@ -64,28 +65,38 @@ def kreiss_constant(
 
     Parameters
     ----------
-    W, form, stability
-        The matrix, its Schur form, and what its powers do.
+    W
+        A square matrix.
+    form, kind
+        Its Schur form, and what its powers do, where they are known.
     tolerance
         Relative gap that the certificate may leave. The value itself comes from a local maximiser, at full precision.
 
     References
     ----------
     Spijker (1991) on the factor e N; Trefethen and Embree (2005), chapter 14; Mitchell (2020) on its computation.
+
+    Examples
+    --------
+    >>> round(kreiss_constant([[0.5, 0.0], [2.0, 0.5]]).value, 12)
+    1.25
     """
-    if not stability.bounded:
+    W = checked_matrix("W", W)
+    form = schur_form(W) if form is None else form
+    kind = stability(W, form) if kind is None else kind
+    if not kind.bounded:
         return Kreiss(math.inf, complex(math.inf), math.inf, 15)
     reach = numerical_radius(W)
-    if stability.is_one(reach, len(W)):
+    if kind.is_one(reach, len(W)):
         return Kreiss(1.0, complex(math.inf), 1.0, 15)
-    return _Search(W, form, stability, reach, tolerance).run()
+    return _Search(W, form, kind, reach, tolerance).run()
 
 
 @dataclass
 class _Search:
     W: np.ndarray
     form: SchurForm
-    stability: Stability
+    kind: Stability
     reach: float
     tolerance: float
     best: float = 1.0
@@ -115,9 +126,9 @@ class _Search:
 
     def inner(self) -> float:
         """Return a radius within which nothing larger than what is known can be."""
-        if self.stability.kind == "marginal":
-            if self.stability.projector > self.best:
-                self.best, self.point = self.stability.projector, complex(1.0)
+        if self.kind.kind == "marginal":
+            if self.kind.projector > self.best:
+                self.best, self.point = self.kind.projector, complex(1.0)
             return 1 + 1e-7
         return 1 + 1 / self.add(1.0)
 

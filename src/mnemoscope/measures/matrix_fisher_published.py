@@ -45,4 +45,4 @@ def _log_variance(moduli: Float[np.ndarray, " m"], horizon: int | None) -> Float
         decay = -np.abs(rate)
         last = 0.0 if horizon is None else np.where(moduli == 0, 0.0, np.exp(horizon * decay))
         found = np.log((last - 1) / np.expm1(decay)) + np.where(rate > 0, ((horizon or 1) - 1) * rate, 0.0)
-    return np.where(moduli == 1, np.log(float(horizon or np.inf)), found)
+    return np.asarray(np.where(moduli == 1, np.log(float(horizon or np.inf)), found))

@@ -19,6 +19,7 @@ from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 from mnemoscope.core.ring import Ring
 from mnemoscope.nn import state as states
+from mnemoscope.nn.rac import RAC
 from mnemoscope.nn.recurrent import Recurrent
 from mnemoscope.nn.stack import Stack
 
@@ -48,8 +49,11 @@ class Walk(ABC):
     dtype: np.dtype[Any]
 
     @abstractmethod
-    def extend(self, state: Any, batch: int) -> tuple[np.ndarray, Any]:
-        """Continue each of `batch` prefixes (None: the empty one) by every template: outputs and states, in order."""
+    def extend(self, state: Any, batch: int, last: bool = False) -> tuple[np.ndarray, Any]:
+        """Continue each of `batch` prefixes (None: the empty one) by every template: outputs and states, in order.
+
+        After the `last` step nobody needs the states.
+        """
 
     @abstractmethod
     def take(self, state: Any, rows: slice) -> Any:
@@ -79,16 +83,17 @@ class RingWalk(Walk):
         self.ring, self.templates, self.unit = ring, templates, unit
         self.count, self.dtype = len(templates), ring.dtype
         self._evaluate = partial(network.evaluate, ring, weights)
+        self._finish = partial(network.evaluate, ring, _without_successor(network, weights))
         one, two = (tree_flatten(self._evaluate(ring.zeros((1, b, templates.shape[1])))[1])[0] for b in (1, 2))
         self._axes = [_batch_axis(a, b) for a, b in zip(one, two, strict=True)]
 
-    def extend(self, state: Any, batch: int) -> tuple[np.ndarray, Any]:
+    def extend(self, state: Any, batch: int, last: bool = False) -> tuple[np.ndarray, Any]:
         """Continue each prefix by every template."""
         inputs = np.broadcast_to(self.templates, (batch, *self.templates.shape))
         inputs = inputs.reshape(1, batch * self.count, self.templates.shape[1])
         if state is not None:
             state = self._along(state, lambda leaf, axis: np.repeat(leaf, self.count, axis=axis))
-        outputs, state = self._evaluate(inputs, state=state)
+        outputs, state = (self._finish if last else self._evaluate)(inputs, state=state)
         return np.asarray(outputs)[-1, :, self.unit], state
 
     def take(self, state: Any, rows: slice) -> Any:
@@ -122,7 +127,7 @@ class StepWalk(Walk):
         self._step = partial(network.step, weights=network.weights()) if isinstance(network, Stack) else network.step
 
     @torch.no_grad()
-    def extend(self, state: Any, batch: int) -> tuple[np.ndarray, Any]:
+    def extend(self, state: Any, batch: int, last: bool = False) -> tuple[np.ndarray, Any]:
         """Continue each prefix by every template."""
         if state is None:
             state = self.network.init_state(batch, device=self.templates.device, dtype=self.templates.dtype)
@@ -157,7 +162,7 @@ def _fill(walk: Walk, out: np.ndarray, state: Any, batch: int, steps: int) -> No
 
 
 def _extend(walk: Walk, out: np.ndarray, state: Any, batch: int, steps: int) -> None:
-    outputs, state = walk.extend(state, batch)
+    outputs, state = walk.extend(state, batch, last=steps == 1)
     if steps == 1:
         out[:] = outputs
     else:
@@ -175,6 +180,13 @@ def matricise(grid: np.ndarray, count: int, horizon: int, start: tuple[int, ...]
     tensor = grid.reshape([count ** (stop - first) for first, stop in runs])
     order = sorted(range(len(runs)), key=lambda run: not inside[runs[run][0]])
     return np.ascontiguousarray(tensor.transpose(order)).reshape(rows, -1)
+
+
+def _without_successor(network: Polynomial, weights: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return weights for a step after which no other comes: a RAC's W_H without rows, since it only makes the state."""
+    if not isinstance(network, RAC):
+        return weights
+    return {name: value[:0] if name.startswith("weight_hh") else value for name, value in weights.items()}
 
 
 def _batch_axis(one: Any, two: Any) -> int | None:

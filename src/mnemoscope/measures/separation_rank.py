@@ -97,7 +97,8 @@ class SeparationRank(Result):
 
     def __str__(self) -> str:
         grid = f"{self.shape[0]} x {self.shape[1]} grid"
-        bounds = "" if self.lower is None else f", bounds {self.lower} to {self.upper}"
+        most = "" if self.upper is None else f", at most {self.upper}"
+        bounds = most if self.lower is None else f", bounds {self.lower} to {self.upper}"
         if self.exact:
             return f"separation rank {self.rank} (exact, {grid}{bounds}), distance from separable {self.distance:.4g}"
         trust = "reliable" if self.reliable else "unreliable"

@@ -63,7 +63,8 @@ def spectrum(W: Any, tolerance: float | None = None, horizon: int = 100, settle:
 
     References
     ----------
-    Henrici (1962); Spijker (1991) on Kreiss's theorem; Trefethen and Embree (2005); Mitchell (2020); Kerg et al. (2019), sections 3.4, 3.6.
+    Henrici (1962); Spijker (1991) on Kreiss's theorem; Trefethen and Embree (2005); Mitchell (2020); Kerg et al.
+    (2019), sections 3.4, 3.6.
 
     Examples
     --------

@@ -162,8 +162,9 @@ class Stack(Recurrent):
 
     def parameter(self, name: str, *shape: int, init: Initialiser | None = None) -> None:
         """Create the parameter `name` of the layer being declared, by default uniform on +-1/sqrt(n)."""
-        self.register_parameter(self._file(name), nn.Parameter(torch.empty(*shape, **self._factory)))
-        self._initialisers[name] = init or uniform(1 / math.sqrt(self.hidden_size))
+        own = self._file(name)
+        self.register_parameter(own, nn.Parameter(torch.empty(*shape, **self._factory)))
+        self._initialisers[own] = init or uniform(1 / math.sqrt(self.hidden_size))
 
     def constrain(self, name: str, transition: Transition) -> None:
         """Create the matrix `name` of the layer being declared as a function of unconstrained parameters."""
@@ -184,7 +185,7 @@ class Stack(Recurrent):
                 if transition is None:
                     parameter = getattr(self, name + suffix)
                     drawn = torch.empty_like(parameter, device=generator.device) if generator else parameter
-                    self._initialisers[name](drawn, generator)
+                    self._initialisers[name + suffix](drawn, generator)
                     parameter.copy_(drawn)
                 else:
                     transition.reset(self._parameters_of(name + suffix), generator)

@@ -39,7 +39,7 @@ def paths(seed: int) -> Verdict:
         attention = scores / scores.sum(axis=1, keepdims=True)
         wanted = _by_autograd(torch.tensor(V), torch.tensor(attention), start)
         found = attention_paths(V, attention, start=start).totals[-1]
-        worst = max(worst, abs(found / float(np.linalg.norm(wanted)) - 1))
+        worst = max(worst, abs(float(found) / float(np.linalg.norm(wanted)) - 1))
         cases += 1
     return Verdict(worst < 1e-10, cases, f"largest relative difference from autograd {worst:.1e}")
 
@@ -128,7 +128,8 @@ def sparse_bound(seed: int) -> Verdict:
     worst, cases, witness = 0.0, 0, 0.0
     for kappa, depth in itertools.product((1, 4, 16), (0, 1, 2)):
         value = float(random.uniform(0.2, 0.6))
-        found = attention_paths(value, chain_attention(kappa, depth, gap=50), start=kappa, skips=depth).totals[-1]
+        attention = chain_attention(kappa, depth, gap=50)
+        found = float(attention_paths(value, attention, start=kappa, skips=depth).totals[-1])
         worst = max(worst, abs(found / sparse_attention_bound(kappa, depth, value) - 1))
         cases += 1
         if (kappa, depth) == (16, 1):
@@ -178,7 +179,7 @@ def uniform_paths(seed: int) -> Verdict:
     """Compare the path with no state between with the total, at lambda = 0.5, where the total stays at 2."""
     del seed  # nothing is drawn
     found = attention_paths(0.5, uniform_attention(400))
-    direct, total = found.norms[-1, 0] * 400, found.totals[-1]
+    direct, total = float(found.norms[-1, 0]) * 400, float(found.totals[-1])
     return Verdict(
         abs(direct - 1) < 1e-9 and abs(total - 2) < 1e-9,
         1,

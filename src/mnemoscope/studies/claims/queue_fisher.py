@@ -1,0 +1,115 @@
+"""Claims of the matrix-network document on external state memory (Matrix §3)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mnemoscope.measures.matrix_fisher import matrix_fisher_memory
+from mnemoscope.measures.queue_fisher import queue_fisher_memory, queue_radius
+from mnemoscope.studies.claims.base import Verdict, claim
+from mnemoscope.studies.claims.matrix_fisher import SLACK, drawn, general
+
+__all__: list[str] = []
+
+
+@claim(
+    "queue-stability",
+    "Matrix §3.2",
+    "with one slot of weight 1 the network has an asymptotic memory",
+    "false",
+    "no such network is stable: per eigenvalue mu the roots of z^2 - mu z - 1 have product -1; smaller weights can be",
+)
+def _queue_stability(seed: int) -> Verdict:
+    cases = drawn(seed, 20)
+    radii = [queue_radius(U, V, (1.0,)) for U, V, _ in cases]
+    refused = queue_radius(np.zeros((2, 2)), np.zeros((2, 2)), (1.0,))
+    stable = queue_radius(np.diag([0.5, 0.2]), np.diag([0.5, 0.2]), (0.3,))
+    return Verdict(
+        min(radii) >= 1 - 1e-12 and abs(refused - 1) < 1e-12 and stable < 1,
+        len(cases) + 2,
+        f"smallest radius of {len(cases)} drawn {min(radii):.6f}, of U = V = 0 {refused:.6f}; weight 0.3 with "
+        f"U = V = diag(0.5, 0.2): {stable:.4f}",
+    )
+
+
+@claim(
+    "queue-series",
+    "Matrix Theorem 4, Eq. 40, 42",
+    "the memory with one slot is given by the infinite series over m",
+    "false",
+    "its terms grow by 1 / (1 - rho^2) > 1 each, and Eq. 42 lacks the slot's time shift; the finite horizon is exact",
+)
+def _queue_series(seed: int) -> Verdict:
+    U, V, W = np.diag([0.8, 0.3]), np.diag([0.7, 0.2]), np.ones((2, 2))
+    found = [queue_fisher_memory(U, V, W, form="published", m_max=m) for m in (10, 20, 40)]
+    terms = found[-1].terms
+    growing = terms is not None and bool((terms[:2, -1] > terms[:2, -2]).all())
+    totals = ", ".join(f"{f.total:.4g}" for f in found)
+    exact = queue_fisher_memory(U, V, W, weights=(1.0,), horizon=30)
+    return Verdict(
+        growing and all(f.diverges for f in found) and not exact.stable,
+        4,
+        f"U = diag(.8, .3), V = diag(.7, .2), W = 1: totals at m_max = 10, 20, 40 are {totals} and fall on; 30 "
+        f"steps, exactly: {exact.total:.4f}",
+    )
+
+
+@claim(
+    "queue-figures",
+    "Matrix Fig. 3, 4",
+    "by Theorem 4 a slot of memory raises the curve of normal networks",
+    "false",
+    "the published form never exceeds the published curve without memory, by Cauchy-Schwarz",
+)
+def _queue_figures(seed: int) -> Verdict:
+    held = 0
+    cases = drawn(seed, 12, normal=True)
+    for U, V, W in cases:
+        plain = matrix_fisher_memory(U, V, W, form="published").curve
+        queue = queue_fisher_memory(U, V, W, form="published", m_max=8).curve
+        length = min(len(plain), len(queue))
+        held += bool((queue[:length] <= plain[:length] * SLACK).all())
+    return Verdict(
+        held == len(cases), len(cases), f"at every lag below the curve without memory in {held} of {len(cases)}"
+    )
+
+
+@claim(
+    "queue-gain",
+    "Matrix §3.2",
+    "one slot of memory raises the capacity, by up to four times",
+    "false",
+    "trace(J^s) = N^2 with or without the queue, so what one source gains others lose; normal networks gain nothing",
+)
+def _queue_gain(seed: int) -> Verdict:
+    random = np.random.default_rng(seed)
+    normal = [queue_fisher_memory(0.6 * U, V, W) for U, V, W in drawn(seed, 8, normal=True)]
+    worst = max(abs(f.relative - 1) for f in normal)
+    U, V = general(random, 3, 0.5), general(random, 3, 0.8)
+    sources = np.eye(9).reshape(9, 3, 3)
+    sums = [sum(queue_fisher_memory(U, V, W, weights=(a,)).total for W in sources) for a in (0.0, 0.3)]
+    return Verdict(
+        worst < 1e-10 and all(abs(one / 9 - 1) < 1e-9 for one in sums),
+        len(normal) + 18,
+        f"normal: |relative - 1| <= {worst:.1e}; general 3 x 3, all nine sources: {sums[0]:.9f} without, "
+        f"{sums[1]:.9f} with a slot of 0.3",
+    )
+
+
+@claim(
+    "queue-joint",
+    "Matrix §3, ERRATA",
+    "the last two states together hold more, summed over all sources 2 N^2",
+    "proved",
+)
+def _queue_joint(seed: int) -> Verdict:
+    random = np.random.default_rng(seed)
+    U, V = general(random, 3, 0.5), general(random, 2, 0.8)
+    found = [queue_fisher_memory(U, V, W) for W in np.eye(6).reshape(6, 3, 2)]
+    total = sum(f.joint_total or 0.0 for f in found)
+    grows = all((f.joint_total or 0.0) >= f.total for f in found)
+    return Verdict(
+        grows and abs(total / 12 - 1) < 1e-9,
+        6,
+        f"3 x 2 units, all six sources: {total:.9f} of 12, each at least its own",
+    )
