@@ -21,7 +21,7 @@ FORMS = ("exact", "published")
 
 COST = (
     "N x N state, K lags, T the horizon or 1/(1 - radius): O(N^3 + N^2 K) time, O(N^2) memory when U and V are normal; "
-    "O(N^4 log T + N^4 K) time, O(N^3) memory when one is; else O(N^6 log T + N^4 K) time, O(N^4) memory up to N = 32 "
+    "O(N^4 log T + N^3 K) time, O(N^3) memory when one is; else O(N^6 log T + N^4 K) time, O(N^4) memory up to N = 32 "
     "and O(N^6 + N^5 log T + N^4 K) time above"
 )
 

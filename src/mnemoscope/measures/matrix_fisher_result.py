@@ -70,7 +70,7 @@ class MatrixFisherMemory(Result):
     horizon: int | None
 
     def __str__(self) -> str:
-        steps = "an infinite horizon" if self.horizon is None else f"horizon {self.horizon}"
+        steps = "an infinite horizon" if self.horizon is None else f"a horizon of {self.horizon}"
         shown = max(1, min(self.digits or 1, 8))
         other = ""
         if self.form == "exact" and self.published_total is not None:

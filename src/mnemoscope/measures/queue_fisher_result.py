@@ -83,7 +83,7 @@ class QueueFisherMemory(Result):
                 f"Published queue memory {self.total:.{shown}g} with its series cut off at m = {self.m_max}; the "
                 f"series {limit}: its terms grow by {max(self.growth):.4g}"
             )
-        steps = "an infinite horizon" if self.horizon is None else f"horizon {self.horizon}"
+        steps = "an infinite horizon" if self.horizon is None else f"a horizon of {self.horizon}"
         verdict = "stable" if self.stable else "unstable"
         return (
             f"Fisher memory {self.total:.{shown}g} of one state and {self.joint_total:.{shown}g} of two, of at most "

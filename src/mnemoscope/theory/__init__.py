@@ -11,6 +11,21 @@ from mnemoscope.theory.attention import (
     uniform_attention_gradient,
 )
 from mnemoscope.theory.controllability import controllability_rank, reachable_units
+from mnemoscope.theory.fisher import (
+    TABLE_5,
+    LinearNetwork,
+    TriangularBounds,
+    amplification,
+    amplification_bound,
+    delay_line,
+    delay_line_curve,
+    delay_line_limit,
+    feedback_delay_line,
+    feedback_interval,
+    kerg_matrix,
+    optimal_delay_line,
+    triangular_fisher_bounds,
+)
 from mnemoscope.theory.gradients import orthogonal_relu_bound, triangular_power, triangular_power_entry
 from mnemoscope.theory.henaff_copy import HenaffCopy, henaff_copy
 from mnemoscope.theory.matrix_fisher import (
@@ -36,9 +51,14 @@ from mnemoscope.theory.separation import (
 from mnemoscope.theory.separation_weights import attaining_weights, conjecture_weights
 
 __all__ = [
+    "TABLE_5",
     "DynamicRangeBounds",
     "HenaffCopy",
+    "LinearNetwork",
     "SpaceTime",
+    "TriangularBounds",
+    "amplification",
+    "amplification_bound",
     "attaining_weights",
     "attention_matrix",
     "capacity_from_eigenvalues",
@@ -46,15 +66,22 @@ __all__ = [
     "conjecture_bound",
     "conjecture_weights",
     "controllability_rank",
+    "delay_line",
     "delay_line_capacity",
+    "delay_line_curve",
+    "delay_line_limit",
     "depth_two_rank",
     "dynamic_range_bounds",
+    "feedback_delay_line",
+    "feedback_interval",
     "henaff_copy",
+    "kerg_matrix",
     "matrix_fisher_bound",
     "matrix_gaussian_kl",
     "mc",
     "normal_matrix_fisher_curve",
     "normal_matrix_fisher_total",
+    "optimal_delay_line",
     "orthogonal_relu_bound",
     "path_sums",
     "reachable_units",
@@ -65,6 +92,7 @@ __all__ = [
     "shallow_width",
     "space_time_matrices",
     "sparse_attention_bound",
+    "triangular_fisher_bounds",
     "triangular_power",
     "triangular_power_entry",
     "uniform_attention",

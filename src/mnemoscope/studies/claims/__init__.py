@@ -1,6 +1,17 @@
 """The documents' theorems, conjectures and errata, each with a live check; one file per subject."""
 
-from mnemoscope.studies.claims import attention, gradients, memory_capacity, resources, spectrum
+from mnemoscope.studies.claims import (
+    attention,
+    gradients,
+    matrix_fisher,
+    memory_capacity,
+    orthogonal,
+    queue_fisher,
+    resources,
+    separation,
+    spectrum,
+    ziv_experiments,
+)
 from mnemoscope.studies.claims.base import CLAIMS, STATUSES, Claim, Verdict, claim
 
 __all__ = [
@@ -11,7 +22,12 @@ __all__ = [
     "attention",
     "claim",
     "gradients",
+    "matrix_fisher",
     "memory_capacity",
+    "orthogonal",
+    "queue_fisher",
     "resources",
+    "separation",
     "spectrum",
+    "ziv_experiments",
 ]

@@ -16,34 +16,6 @@ __all__: list[str] = []
 
 
 @claim(
-    "kerg-full-capacity-descent",
-    "Ziv §1.2.2, Kerg app. D.2",
-    "W <- Cay(rate/2 A) W with A = G^T W - W^T G descends, G the gradient of the loss",
-    "false",
-    "A = G W^T - W G^T does, applied from the left",
-)
-def descent(seed: int) -> Verdict:
-    """Compare the slope of random losses along both directions."""
-    generator = torch.Generator().manual_seed(seed)
-    printed, corrected, witness = 0, 0, 0.0
-    cases = 40
-    for _ in range(cases):
-        W = _orthogonal(5, generator)
-        G = torch.randn(5, 5, generator=generator, dtype=torch.float64)
-        wrong = -float((G * ((G.mT @ W - W.mT @ G) @ W)).sum())  # the slope: Cay(e A) W = W - 2 e A W + ..
-        right = -float((G * ((G @ W.mT - W @ G.mT) @ W)).sum())
-        printed += wrong > 0
-        corrected += right < 0
-        witness = max(witness, wrong)
-    return Verdict(
-        printed > 0 and corrected == cases,
-        cases,
-        f"the loss rises along the printed direction in {printed} of {cases} cases (slope up to {witness:.2f}), "
-        f"and falls along the corrected one in {corrected}",
-    )
-
-
-@claim(
     "kerg-scornn-gradient",
     "Kerg app. D.3, Ziv §1.2.2",
     "for W = Cay(A) D the gradient by A is V^T - V, V = (I + A)^-T G (D + W^T)",
