@@ -92,7 +92,8 @@ def main() -> None:
         name: statistics.median(getattr(a, name) / getattr(b, name) for a, b in zip(whole, yardstick, strict=True))
         for name in ("wall", "processor")
     }
-    setting = f"{arguments.threads} threads, median of {arguments.rounds} rounds"
+    busy = f"{os.getloadavg()[1]:.1f} processes at work"
+    setting = f"OMP_NUM_THREADS={arguments.threads}, median of {arguments.rounds} rounds, {busy}"
     lines = [
         f"The quick set on an LSTM with n = {HIDDEN} and one input, {setting}; {machine()}; {datetime.date.today()}.",
         "",

@@ -38,7 +38,7 @@ def streamed(layer: Any, steps: int) -> Step:
 
 
 def row(steps: int, units: int, rounds: int) -> tuple[float, float]:
-    """Return the processor's seconds of the measure, which a busy machine does not stretch, and its ratio to a stream."""
+    """Return seconds of the processor, which a busy machine does not stretch, and their ratio to those of a stream."""
     torch.manual_seed(0)
     layer = ms.nn.LSTM(1, units)
     work = {"stream": streamed(layer, steps), "measure": measured(layer, steps)}

@@ -18,7 +18,7 @@ from mnemoscope.measures import fisher_precise
 from mnemoscope.measures.fisher import FisherMemory, fisher_memory
 from mnemoscope.measures.fisher_factor import Coordinates
 from mnemoscope.measures.fisher_stability import prove_stable
-from mnemoscope.theory.fisher import TABLE_5, delay_line, delay_line_curve, kerg_matrix
+from mnemoscope.theory.fisher import TABLE_5, delay_line, delay_line_curve, feedback_delay_line, kerg_matrix
 
 _SPEC = importlib.util.spec_from_file_location("fisher_oracle", pathlib.Path(__file__).with_name("fisher_oracle.py"))
 _ORACLE = importlib.util.module_from_spec(_SPEC)
@@ -58,7 +58,7 @@ def test_table_5_has_ten_digits(alpha, beta, d):
 
 
 def test_table_5_values_begin_as_the_errata_say():
-    totals = [table_5_row(alpha, 0.0, 0.2)[0].total for alpha in (0.95, 1.0, 1.05)]
+    totals = [fisher_memory(kerg_matrix(100, alpha, d=0.2), np.eye(100)[0]).total for alpha in (0.95, 1.0, 1.05)]
     assert [f"{total:.5f}" for total in totals] == ["11.93939", "16.29823", "20.83706"]
 
 
@@ -316,12 +316,13 @@ def test_beyond_the_limit_the_lost_digits_are_said(monkeypatch):
 
 
 def test_stability_is_decided_where_float64s_eigenvalues_cannot():
-    n = 60
-    Q = np.linalg.qr(np.random.default_rng(0).standard_normal((n, n)))[0]
-    turned = Q @ kerg_matrix(n, 2.0) @ Q.T  # nilpotent but for rounding; float64's eigenvalues are far from zero
-    assert np.abs(np.linalg.eigvals(turned)).max() > 0.9
-    assert fisher_precise.certified_radius(kerg_matrix(n, 2.0, d=0.3)) < 1
-    assert fisher_precise.certified_radius(kerg_matrix(n, 2.0, d=1.01)) >= 1
+    line = feedback_delay_line(150, 0.875**2, 0.24553571**2)
+    assert np.abs(np.linalg.eigvals(line.W)).max() > 1  # in truth 2 (a b)^(1/4) cos(pi / 151) = 0.9268
+    found = fisher_memory(line.W, line.v)
+    assert found.digits >= 9
+    assert found.self_check < 1e-9
+    with pytest.raises(ValueError, match="spectral radius below 1"):
+        fisher_memory(1.1 * line.W, line.v)  # 1.0195
     assert fisher_precise.certified_radius(np.eye(3)) >= 1
 
 

@@ -241,6 +241,14 @@ def test_float64_says_what_it_lost_where_balls_would_take_too_long(monkeypatch):
     assert found.total == pytest.approx(truth, rel=10.0**-found.digits)
 
 
+def test_where_no_digit_is_left_nothing_is_returned(monkeypatch):
+    monkeypatch.setattr("mnemoscope.measures.matrix_fisher_settle.LARGEST", 0)
+    random = np.random.default_rng(0)
+    U, V = gaussian(random, 3, 3.0), gaussian(random, 3, 1.0)
+    with pytest.raises(UserError, match="float64 leaves no digit of the covariance of 9 state numbers"):
+        matrix_fisher_memory(U, V, np.eye(3), horizon=100)
+
+
 def test_what_float64_cannot_hold_goes_to_balls():
     """A rotated Jordan block: its powers, squared in float64, do not even decay."""
     random = np.random.default_rng(1)

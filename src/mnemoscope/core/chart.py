@@ -300,7 +300,7 @@ def _decades(values: list[float], log: bool) -> Any:
     if not log or not values:
         return alt.Undefined
     ticks = _log_ticks(min(values), max(values))
-    return alt.Axis(values=ticks, format=".4~e" if min(ticks) < 1e-3 or max(ticks) > 1e4 else ".4~g")
+    return alt.Axis(values=ticks, format=".4~e" if min(ticks) < 1e-3 or max(ticks) > 1e4 else ".4~r")
 
 
 def _log_ticks(low: float, high: float) -> list[float]:

@@ -123,7 +123,8 @@ def _in_float64(question: Question) -> Settled | None:
     error, lag_error = _differences(values, others)
     whole = lags is None or lags == horizon
     total_error = _apart(values, others) if whole else _total_error(white, root, twin)
-    return Settled(white, root, total, values, max(error, total_error, check), lag_error, check, DOUBLE)
+    error = max(error, total_error, check)
+    return Settled(white, root, total, values, error, max(error, lag_error), check, DOUBLE)
 
 
 def _total_error(white: Whitened, root: Float[np.ndarray, "n n"], twin: Whitened) -> float:

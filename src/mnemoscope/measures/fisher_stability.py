@@ -36,10 +36,7 @@ def prove_stable(W: Float[np.ndarray, "n n"]) -> float:
         values, left, right = eig(W, left=True, right=True, check_finite=False)
         overlap = float(np.abs(np.einsum("ij,ij->j", left.conj(), right)).min())
         radius, error = _radius(values), _MARGIN * len(W) * _UNIT * float(np.linalg.norm(W)) / max(overlap, 1e-300)
-    if abs(radius - 1) > error:
-        proved = radius
-    else:
-        proved = certified_radius(W)
+    proved = radius if abs(radius - 1) > error else certified_radius(W)
     if proved >= 1:
         raise _unstable(radius if radius >= 1 else proved)
     return proved

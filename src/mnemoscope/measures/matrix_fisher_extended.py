@@ -68,10 +68,10 @@ class Extended:
         for precision in _PRECISIONS:
             self.precision = precision
             with ctx.workprec(precision):
+                source = [arb(float(entry)) for entry in w.T.reshape(-1)]
+                self._lags = arb_mat(self.size, 1, source + [arb(0)] * (self.size - self._units))
                 step = KroneckerBalls(balls(a), balls(b))
                 if self._solve(CompanionBalls.of(step, weights) if weights else step, horizon):
-                    source = [arb(float(entry)) for entry in w.T.reshape(-1)]
-                    self._lags = arb_mat(self.size, 1, source + [arb(0)] * (self.size - self._units))
                     return
         raise ArithmeticError(f"{_PRECISIONS[-1]} bits are not enough")
 
@@ -84,7 +84,12 @@ class Extended:
             self._information = [_doubled(padded(inverse, self.size), back, horizon) for inverse in self._inverses]
         except ZeroDivisionError:  # the balls are too wide to go on
             return False
-        return all(float(self._trace(held).rad()) <= _ERROR * self._units for held in self._information)
+        return all(self._narrow(held) for held in self._information)
+
+    def _narrow(self, held: BallMatrix) -> bool:
+        """Whether the trace of J^s and the total of the source are known to far more digits than float64 has."""
+        trace, total = self._trace(held), (self._lags.transpose() * held * self._lags)[0, 0]
+        return all(bool(ball.rad() <= _ERROR * abs(ball.mid())) for ball in (trace, total))
 
     def advance(self, count: int) -> Float[np.ndarray, "observed count"]:
         """Return the information about the next lags."""

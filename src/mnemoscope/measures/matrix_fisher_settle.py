@@ -63,10 +63,10 @@ def settle(
     if largest > SQUARED:
         rooted = _attempt(groups, weights, observed, horizon, squared=False)
         best = min((one for one in (best, rooted) if one is not None), key=lambda one: one.error(), default=None)
-    if best is None:
+    if best is None or best.error() >= 1:
         raise UserError(
-            f"float64 cannot hold the covariance of {largest} state numbers of this network, and extended precision "
-            f"takes at most {LARGEST}; a shorter horizon or a smaller network may do"
+            f"float64 leaves no digit of the covariance of {largest} state numbers of this network, and extended "
+            f"precision takes at most {LARGEST}; a shorter horizon or a smaller network may do"
         )
     return best.settled(horizon)
 
