@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -69,7 +70,7 @@ def test_exact_lags_of_the_construction_reach_the_limit_and_not_beyond(d: int, d
     n = d + extra
     limit = copy_limit(n, depth, d)
     layers = layers_of(copy_weights(limit, n, depth, d).weights, depth)
-    whole = copied_lags(layers).all(axis=1)
+    whole = np.asarray(copied_lags(layers).all(axis=1))
     assert whole[limit]
     assert not whole[limit + 1 :].any()
     assert copy_certificate(limit, n, depth, d).possible
@@ -131,7 +132,7 @@ def exact_rational_lags(layers: list[LinearLayer], lags: int) -> list[bool]:
     return [flint.fmpq_mat([*pad, row]).rank() == rank for row in shifted]
 
 
-def _times(a, b, poly):  # type: ignore[no-untyped-def]
+def _times(a: Any, b: Any, poly: Any) -> Any:
     return [[sum((x * row[j] for x, row in zip(r, b, strict=True)), poly([0])) for j in range(len(b[0]))] for r in a]
 
 

@@ -88,9 +88,9 @@ def cp_rank(
     most: int = 64,
     seed: int = 0,
 ) -> CPRank:
-    r"""Return bounds of the CP-rank of a tensor train: the least r with :math:`X = \sum_{a \le r} v_{1,a} \circ .. \circ v_{d,a}`.
+    r"""Return bounds of the CP-rank of a tensor train.
 
-    Below by the best matricisation, exactly; above by the sizes, and by alternating least squares with more and more
+    It is the least r with :math:`X = \sum_{a \le r} v_{1,a} \circ .. \circ v_{d,a}`, bounded below by the best matricisation, exactly; above by the sizes, and by alternating least squares with more and more
     terms from the lower bound on. The tensor is built: small d and n only.
 
     Parameters

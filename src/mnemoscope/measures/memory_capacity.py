@@ -23,6 +23,7 @@ from mnemoscope.measures.capacity_network import (
 )
 from mnemoscope.measures.capacity_result import MemoryCapacity
 from mnemoscope.measures.registry import measure
+from mnemoscope.measures.threads import few_threads
 
 __all__ = ["MemoryCapacity", "memory_capacity"]
 
@@ -152,12 +153,14 @@ def memory_capacity(
     choice("read", read, READS)
     matrices = pair(network)
     if matrices is not None:
-        simulator = matrix_simulator(*matrices)
+        simulator, size = matrix_simulator(*matrices), len(matrices[0])
     else:
         transition = transition_of(network)
+        size = transition.size
         simulator = network_simulator(transition, direction, read)
         matrices = linear_matrices(transition, direction) if exact and read == "state" else None
-    return _exact(*matrices, experiment) if exact and matrices else _estimated(simulator, experiment)
+    with few_threads(size):
+        return _exact(*matrices, experiment) if exact and matrices else _estimated(simulator, experiment)
 
 
 def _exact(W: Float[np.ndarray, "n n"], v: Float[np.ndarray, " n"], asked: Experiment) -> MemoryCapacity:

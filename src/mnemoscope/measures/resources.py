@@ -17,6 +17,7 @@ from mnemoscope.measures.resources_result import Resources
 from mnemoscope.measures.resources_saved import training_memory
 from mnemoscope.measures.resources_spent import spent_on_steps
 from mnemoscope.measures.resources_stream import Network
+from mnemoscope.measures.threads import few_threads
 from mnemoscope.nn.adapt import adapt
 from mnemoscope.nn.options import public_class
 from mnemoscope.nn.recurrent import Recurrent
@@ -86,7 +87,7 @@ def resources(
     positive_int("repeats", repeats)
     subject = _copy(network)
     cuda = sorted({p.device.index or 0 for p in subject.parameters() if p.device.type == "cuda"})
-    with torch.random.fork_rng(cuda):
+    with few_threads(getattr(subject, "state_size", None) or subject.output_size), torch.random.fork_rng(cuda):
         torch.manual_seed(_seed(seed))
         x = _inputs(subject, steps[-1], batch)
         saved = training_memory(deepcopy(subject).train(), x, steps)

@@ -17,6 +17,7 @@ from mnemoscope.measures.schur_form import SchurForm, schur_form
 from mnemoscope.measures.spectrum_result import Spectrum
 from mnemoscope.measures.stability import Stability, stability
 from mnemoscope.measures.state_matrix import StateMatrix, state_matrix
+from mnemoscope.measures.threads import few_threads
 
 __all__ = ["Spectrum", "spectrum", "spectrum_of"]
 
@@ -78,7 +79,9 @@ def spectrum(W: Any, tolerance: float | None = None, horizon: int = 100, settle:
         raise UserError("spectrum takes one matrix or network; a list of them goes to mnemoscope.measures.spectra")
     if isinstance(settle, bool) or not isinstance(settle, int) or settle < 0:
         raise expected("settle", "an integer of at least 0", settle)
-    return spectrum_of(state_matrix(W, settle), tolerance, horizon, angles)
+    source = state_matrix(W, settle)
+    with few_threads(len(source.matrix)):
+        return spectrum_of(source, tolerance, horizon, angles)
 
 
 def spectrum_of(source: StateMatrix, tolerance: float | None, horizon: int, angles: int) -> Spectrum:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from itertools import pairwise
 from math import prod
 from typing import Any
 
@@ -49,7 +50,7 @@ def checked_cores(cores: Any, label: int = 0) -> Cores:
     if not isinstance(cores, Sequence) or len(cores) < 2:
         raise expected("cores", "a list of at least two TT-cores", Description(_described(cores)))
     found = [_three_axes(core, k, len(cores)) for k, core in enumerate(cores)]
-    for k, (left, right) in enumerate(zip(found, found[1:], strict=False), start=1):
+    for k, (left, right) in enumerate(pairwise(found), start=1):
         if left.shape[2] != right.shape[0]:
             raise UserError(
                 f"cores must chain: core {k} ends in rank {left.shape[2]}, core {k + 1} has {right.shape[0]}"
@@ -77,7 +78,7 @@ def rank_ceiling(cores: Cores, rows: Collection[int]) -> int:
     bonds = bond_ceilings(shapes)
     changes = [0, *[k for k in range(1, len(cores)) if (k in rows) != (k - 1 in rows)], len(cores)]
     modes = {True: 1, False: 1}
-    for start, end in zip(changes, changes[1:], strict=False):
+    for start, end in pairwise(changes):
         size = prod(shapes[k][1] for k in range(start, end))
         modes[start in rows] *= min(size, bonds[start] * bonds[end])
     return min(modes[True], modes[False], prod(bonds[k] for k in changes[1:-1]))

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
+from threadpoolctl import threadpool_limits
 
 __all__ = ["few_threads"]
 
@@ -15,11 +16,14 @@ _SMALL = 512
 
 @contextmanager
 def few_threads(size: int) -> Iterator[None]:
-    """Run what is within on one thread of torch when states have at most 512 numbers, and set it back afterwards."""
-    before = torch.get_num_threads()
-    if size <= _SMALL:
-        torch.set_num_threads(1)
-    try:
+    """Run what is within on one thread, of torch and of NumPy, when states have at most 512 numbers."""
+    if size > _SMALL:
         yield
+        return
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with threadpool_limits(1, user_api="blas"):
+            yield
     finally:
         torch.set_num_threads(before)

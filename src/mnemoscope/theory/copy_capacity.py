@@ -141,7 +141,7 @@ def copy_frontier(lag: int, input_size: int = 1) -> list[tuple[int, int, int]]:
     Examples
     --------
     >>> copy_frontier(8, input_size=5)[:3]
-    [(10, 8, 1630), (11, 7, 1705), (12, 6, 1716)]
+    [(10, 8, 1630), (13, 5, 1651), (11, 7, 1705)]
     >>> copy_frontier(40)[0]
     (2, 40, 398)
     """

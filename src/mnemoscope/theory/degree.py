@@ -1,7 +1,7 @@
 """Degrees of second-order networks as polynomials of their inputs, and networks that reach them.
 
-In a layer without a nonlinearity h_t^(l) is bilinear in h_{t-1}^(l) and h_t^(l-1), so the degree in x_s adds up along the
-lattice paths from (s, 0) to (t, l): deg(t, l) = deg(t-1, l) + deg(t, l-1). It is attained by generic weights.
+In a layer without a nonlinearity h_t^(l) is bilinear in h_{t-1}^(l) and h_t^(l-1), so the degree in x_s adds up along
+the lattice paths from (s, 0) to (t, l): deg(t, l) = deg(t-1, l) + deg(t, l-1). It is attained by generic weights.
 """
 
 from __future__ import annotations
@@ -127,11 +127,12 @@ def diagonal_tensor(hidden_size: int, input_size: int) -> Float[np.ndarray, "n d
     return tensor
 
 
-def parity_weights(input_size: int) -> dict[str, Float[np.ndarray, "..."]]:
+def parity_weights(input_size: int) -> dict[str, Float[np.ndarray, ...]]:
     """Return the weights of a linear 2RNN with n = d units whose h_t + 1 is the parity of signs, at any length.
 
-    The parity x_1 * .. * x_t of each channel is p_t = p_{t-1} * x_t from p_0 = 1. A 2RNN starts from zero, so h = p - 1:
-    h_t = h_{t-1} * x_t + x_t - 1, that is A = delta, U = I, V = 0, b = -1. (A BIRNN, which starts from ones, needs A alone.)
+    The parity x_1 * .. * x_t of each channel is p_t = p_{t-1} * x_t from p_0 = 1. A 2RNN starts from zero, so
+    h = p - 1: h_t = h_{t-1} * x_t + x_t - 1, that is A = delta, U = I, V = 0, b = -1. (A BIRNN, which starts from ones,
+    needs A alone.)
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Tensor trains against shallow networks: how large the odd-even rank of n x .. x n tensors with TT-rank r is.
 
-The positions 1, 3, 5, .. of a tensor of order d are the rows, 2, 4, 6, .. the columns of its odd-even matricisation. Its
-rank is a lower bound of the CP-rank, which is the width of a shallow network that computes the same.
+The positions 1, 3, 5, .. of a tensor of order d are the rows, 2, 4, 6, .. the columns of its odd-even matricisation.
+Its rank is a lower bound of the CP-rank, which is the width of a shallow network that computes the same.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def generic_odd_even_rank(features: int, rank: int, length: int) -> int:
     return int(min(n, r) * min(n, r * r) ** (half - 1))
 
 
-def attaining_cores(features: int, rank: int, length: int) -> list[Int64[np.ndarray, "..."]]:
+def attaining_cores(features: int, rank: int, length: int) -> list[Int64[np.ndarray, ...]]:
     """Return equal cores of zeros and ones whose odd-even rank is min(n, r)^(d/2): the thesis's construction.
 
     With q = min(n, r-1) the state is the last odd letter after odd positions and q+1 after even ones:

@@ -148,7 +148,7 @@ def _copied(field: Prime, layers: Sequence[LinearLayer]) -> np.ndarray:
     n = answers.shape[1]
     inputs = np.moveaxis(answers[:, :, :d], 1, 0).reshape(n, -1)
     rows = np.concatenate([inputs, answers[1 : units + 1, :, d].T], axis=1)
-    echelon, rank = flint.nmod_mat(*rows.shape, rows.ravel().tolist(), field.p).rref()
+    echelon, rank = flint.nmod_mat(n, rows.shape[1], rows.ravel().tolist(), field.p).rref()
     filled = np.array([int(entry) != 0 for entry in echelon.entries()]).reshape(rows.shape)[:rank]
     single = filled[filled.sum(axis=1) == 1].any(axis=0)
     return np.asarray(single[: lags * d].reshape(lags, d))
@@ -160,7 +160,7 @@ def _degrees(field: Prime, layers: Sequence[LinearLayer]) -> TransferDegrees:
     below = flint.nmod_poly([1], field.p)
     for layer in layers:
         v = field.array(layer.weight_hh)
-        powers = flint.nmod_mat(*v.shape, v.ravel().tolist(), field.p).charpoly().coeffs()
+        powers = flint.nmod_mat(len(v), len(v), v.ravel().tolist(), field.p).charpoly().coeffs()
         below *= flint.nmod_poly(powers[::-1], field.p)  # det(I - z V), from det(z I - V) with its powers reversed
     q = np.array([int(c) for c in below.coeffs()], dtype=np.uint64)
     top = sum(len(layer.weight_hh) - 1 for layer in layers)
