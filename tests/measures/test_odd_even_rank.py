@@ -126,7 +126,7 @@ def test_a_shallow_rac_has_the_odd_even_rank_of_its_tensor_train():
     rac = ms.nn.RAC(3, 2, output_size=1, generator=torch.Generator().manual_seed(0))
     with torch.no_grad():
         for weight in rac.parameters():
-            weight.copy_((10 * weight).round())
+            weight.copy_((100 * weight).round())
     separation = ms.measures.separation_rank(rac, 4, partition=(0, 2))
     assert odd_even_rank(rac.to_tt(4)).rank == separation.rank == 4
 

@@ -15,6 +15,7 @@ from mnemoscope.core.errors import UserError, positive_int
 from mnemoscope.core.memory import require
 from mnemoscope.core.result import Result, result
 from mnemoscope.measures.odd_even_rank import best_partition, exact_matricisation_rank
+from mnemoscope.measures.registry import measure
 from mnemoscope.measures.tensor_train import Cores, bond_ceilings, checked_cores
 
 __all__ = ["CPRank", "cp_als", "cp_rank"]
@@ -78,20 +79,22 @@ class CPRank(Result):
         )
 
 
+@measure("cp-rank", kinds=("classifier",), matrices={"cores": "core"})
 def cp_rank(
     cores: Any,
     label: int = 0,
     *,
     tolerance: float = 1e-6,
-    sweeps: int = 500,
-    restarts: int = 3,
+    sweeps: int = 300,
+    restarts: int = 2,
     most: int = 64,
     seed: int = 0,
 ) -> CPRank:
     r"""Return bounds of the CP-rank of a tensor train.
 
-    It is the least r with :math:`X = \sum_{a \le r} v_{1,a} \circ .. \circ v_{d,a}`, bounded below by the best matricisation, exactly; above by the sizes, and by alternating least squares with more and more
-    terms from the lower bound on. The tensor is built: small d and n only.
+    It is the least r with :math:`X = \sum_{a \le r} v_{1,a} \circ .. \circ v_{d,a}`: bounded below by the best
+    matricisation, exactly; above by the sizes, and by alternating least squares with more and more terms from the lower
+    bound on. The tensor is built: small d and n only.
 
     Parameters
     ----------
@@ -203,7 +206,7 @@ def _ceiling(cores: Cores) -> int:
     """Return the smaller of two decompositions that always exist: over all bonds, or over all modes but the largest."""
     bonds = bond_ceilings([core.shape for core in cores])
     modes = [min(core.shape[1], left * right) for core, left, right in zip(cores, bonds, bonds[1:], strict=False)]
-    return min(prod(bonds), prod(modes) // max(modes))
+    return int(min(prod(bonds), prod(modes) // max(modes)))
 
 
 def _tensor(cores: Cores) -> Tensor:

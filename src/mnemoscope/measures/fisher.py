@@ -82,20 +82,35 @@ class FisherMemory(Result):
         )
 
     def plot(self) -> Chart:
-        """Draw the curve by lag, and beside it the matrix of pairs of lags."""
-        lags = np.arange(len(self.curve))
+        """Draw the curve by lag (down to 1e-9 of its largest value), and beside it how inputs at two lags overlap."""
+        seen = self.curve[self.curve > 1e-9 * self.curve.max()]
+        lags = np.flatnonzero(self.curve > 1e-9 * self.curve.max())
         by_lag = lines(
-            {"J(k)": (lags, self.curve)},
+            {"J(k)": (lags, seen)},
             x="lag k (steps)",
             y="Fisher information J(k)",
             title=f"Memory curve, total {self.total:.5g}",
-            log_y=bool(self.curve.max() > 1e3 * self.curve.min()),
+            log_y=bool(seen.size and seen.max() > 1e2 * seen.min()),
         )
-        shown = self.matrix[:64, :64]
         pairs = heat_map(
-            shown, x="lag l (steps)", y="lag k (steps)", value="J(k, l)", title="Pairs of lags", diverging=True
+            self.overlap(32),
+            x="lag l (steps)",
+            y="lag k (steps)",
+            value="overlap",
+            title=f"Overlap of two inputs, interference {self.interference:.3g}",
+            diverging=True,
         )
         return beside(by_lag, pairs)
+
+    def overlap(self, lags: int) -> Float[np.ndarray, "some some"]:
+        """Return J_kl / sqrt(J(k) J(l)) over the first lags: 1 on the diagonal, and where two inputs look the same.
+
+        Lags of which nothing is left are left out.
+        """
+        size = np.sqrt(self.matrix.diagonal()[:lags])
+        size = size[: int(np.count_nonzero(size))]
+        overlaps: Float[np.ndarray, "some some"] = self.matrix[: len(size), : len(size)] / np.outer(size, size)
+        return overlaps
 
 
 @measure("fisher", kinds=(), needs=("matrix",), matrices={"W": "matrix", "v": "input"})

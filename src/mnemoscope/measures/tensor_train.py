@@ -176,7 +176,8 @@ def _echelon(field: Prime, matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the pivot columns and the non-zero rows of the reduced row echelon form."""
     import flint
 
-    reduced, rank = flint.nmod_mat(*matrix.shape, matrix.ravel().tolist(), field.p).rref()
+    height, width = matrix.shape
+    reduced, rank = flint.nmod_mat(height, width, matrix.ravel().tolist(), field.p).rref()
     entries = np.frompyfunc(int, 1, 1)(np.array(reduced.entries(), dtype=object))
     rows = entries.astype(np.uint64).reshape(matrix.shape)[:rank]
     return np.argmax(rows != 0, axis=1), rows
@@ -208,7 +209,7 @@ def _segments(groups: list[tuple[bool, np.ndarray]]) -> list[list[tuple[bool, np
 def _segment_rank(field: Prime, segment: list[tuple[bool, np.ndarray]]) -> int:
     """Return the rank of one Kronecker factor: 1 for one mode, the bond for two, else by elimination."""
     if len(segment) < 3:
-        return segment[0][1].shape[2]
+        return int(segment[0][1].shape[2])
     sizes = [prod(core.shape[1] for side, core in segment if side is which) for which in (True, False)]
     fits = f"a tensor of which about {len(segment) - 2} modes change sides, or smaller modes, might fit"
     require(f"the rank of a {sizes[0]} x {sizes[1]} matricisation", _BYTES * prod(sizes), fits)

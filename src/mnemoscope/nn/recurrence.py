@@ -31,10 +31,12 @@ _WEIGHTS = (1, 2, 3, 5)
 def can_fuse(w: dict[str, Any]) -> bool:
     """Say whether the fused recurrence can serve these weights here.
 
-    It needs V as a matrix. It has no forward-mode derivative, and torch.compile would trace into its loops: under
-    `torch.func.jvp`, `jacfwd`, `hessian` and `torch.compile` the plain loop runs.
+    It needs V as a matrix, of a type with more range than float16. It has no forward-mode derivative, and torch.compile
+    would trace into its loops: under `torch.func.jvp`, `jacfwd`, `hessian` and `torch.compile` the plain loop runs.
     """
-    return "weight_hh" in w and not torch.compiler.is_compiling() and not forward_mode()
+    if "weight_hh" not in w or w["weight_hh"].dtype == torch.float16:
+        return False
+    return not torch.compiler.is_compiling() and not forward_mode()
 
 
 def alive_at_steps(lengths: Tensor | None, steps: int) -> tuple[int, ...] | None:

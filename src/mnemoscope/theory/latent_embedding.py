@@ -4,8 +4,8 @@ A linear network with L layers of n units is one layer of n L units whose blocks
 
     U_l = U^(l) .. U^(1),   V_lj = U^(l) .. U^(j+1) V^(j) for j <= l, zero above,   b_l = sum_j U^(l) .. U^(j+1) b^(j)
 
-Most wide layers are not of this form (Depth, Theorem 6): every block row is the one above times one n x n matrix, except
-for its block on the diagonal.
+Most wide layers are not of this form (Depth, Theorem 6): there every block row is the one above times one n x n matrix,
+except for its block on the diagonal.
 """
 
 from __future__ import annotations
@@ -129,8 +129,8 @@ def deep_form(
         U^{(l)} C_{l-1} U = C_l U, \qquad (U^{(l)} C_{l-1} V + V^{(l)} C_l) Q = C_l V Q
 
     (C_0 U = I, C_0 V = 0), which is linear in U^(l) and V^(l): it has a solution exactly when the right sides add
-    nothing to the rank of what stands on the left. Q = I asks for equal weights; a basis of the states that inputs can reach
-    asks for equal states for all inputs from the zero state.
+    nothing to the rank of what stands on the left. Q = I asks for equal weights; a basis of the states that inputs and
+    bias can reach asks for equal states for all inputs, from the zero state.
 
     Parameters
     ----------
@@ -157,7 +157,8 @@ def deep_form(
         raise expected("n", f"a divisor of the {units} units of the wide layer", n)
     bias = np.zeros(units) if b is None else vector("b", b, units)
     allowed = non_negative("tolerance", tolerance)
-    basis = np.eye(units) if choice("by", by, ("weights", "function")) == "weights" else _reachable(u, v)
+    reached = choice("by", by, ("weights", "function")) == "function"
+    basis = _reachable(np.column_stack([u, bias]), v) if reached else np.eye(units)
     size = u.shape[1]
     above, below = np.hstack([np.eye(size), np.zeros((size, basis.shape[1]))]), np.zeros(size)
     found = []
@@ -198,7 +199,7 @@ def _fitting(U: Any, v: Float[np.ndarray, "n n"]) -> Float[np.ndarray, "n input"
 
 
 def _reachable(u: Float[np.ndarray, "n input"], v: Float[np.ndarray, "n n"]) -> Float[np.ndarray, "n reached"]:
-    """Return an orthonormal basis of the span of U, V U, V^2 U, ..: new directions only, so that powers cannot hide them."""
+    """Return an orthonormal basis of the span of U, V U, V^2 U, ..: only new directions go on, which none outgrows."""
     basis = np.zeros((len(v), 0))
     new = u
     while new.shape[1]:

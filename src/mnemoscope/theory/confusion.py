@@ -1,0 +1,93 @@
+"""Histories that a linear recurrence confuses, in exact arithmetic, and the second-order network that does not."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from mnemoscope.core.arrays import matrix, square
+from mnemoscope.core.errors import UserError, expected, positive_int
+
+__all__ = ["confused_difference", "product_tracker"]
+
+
+def confused_difference(U: Any, V: Any, steps: int) -> np.ndarray:
+    r"""Return a difference of histories that a linear recurrence cannot see, as exact fractions, largest entry 1.
+
+    The state :math:`h_t = V h_{t-1} + U x_t + b` is [V^(t-1) U, .., U] times the inputs, plus what does not depend on
+    them. With n < d t units that matrix has a null vector: two histories that differ by it lead to the same state, and
+    so to the same outputs, then and ever after, whatever phi is applied on the way up.
+
+    Parameters
+    ----------
+    U, V
+        Input and recurrent matrix, their floats taken as the exact rational values that they are.
+    steps
+        t; n < d t suffices, fewer steps may do.
+
+    Returns
+    -------
+    Array (steps, d) of `fractions.Fraction`.
+
+    Examples
+    --------
+    >>> confused_difference([[1.0]], [[0.5]], 2).tolist()
+    [[Fraction(1, 1)], [Fraction(-1, 2)]]
+    """
+    import flint
+
+    v = square("V", V)
+    u = matrix("U", U)
+    if len(u) != len(v):
+        raise expected("U", f"of {len(v)} rows, as V", u.shape)
+    n, d, t = len(v), u.shape[1], positive_int("steps", steps)
+    power, recurrent = _rational(u), _rational(v)
+    blocks = []
+    for _ in range(t):
+        blocks.append(power.tolist())
+        power = recurrent * power
+    # The newest inputs first: they are the pivots, and the null vector starts as late as it can.
+    rows = [[entry for block in blocks for entry in block[i]] for i in range(n)]
+    echelon, rank = flint.fmpq_mat(rows).rref()
+    pivots = [next(j for j in range(d * t) if echelon[i, j] != 0) for i in range(rank)]
+    free = next((j for j in range(d * t) if j not in pivots), None)
+    if free is None:
+        raise UserError(f"{n} units tell apart all histories of {t} steps of {d} inputs; take steps > {n // d}")
+    found = [Fraction(0)] * (d * t)
+    found[free] = Fraction(1)
+    for i, pivot in enumerate(pivots):
+        found[pivot] = -Fraction(int(echelon[i, free].p), int(echelon[i, free].q))
+    largest = max(found, key=abs)
+    difference = np.empty(d * t, dtype=object)
+    difference[:] = [entry / largest for entry in found]
+    return difference.reshape(t, d)[::-1]
+
+
+def product_tracker(input_size: int) -> dict[str, Float[np.ndarray, ...]]:
+    """Return weights of a `2rnn` without biases and nonlinearity that multiplies its inputs: A_ijk = 1 if i = j = k.
+
+    From a state of ones h_t = x_1 * .. * x_t, entry by entry: parity, for inputs of -1 and 1.
+
+    Parameters
+    ----------
+    input_size
+        d, which is the hidden size too.
+
+    Examples
+    --------
+    >>> product_tracker(1)["weight_bilinear_l0"].tolist()
+    [[[1.0]]]
+    """
+    d = positive_int("input_size", input_size)
+    core = np.zeros((d, d, d))
+    core[np.arange(d), np.arange(d), np.arange(d)] = 1
+    return {"weight_bilinear_l0": core, "weight_ih_l0": np.zeros((d, d)), "weight_hh_l0": np.zeros((d, d))}
+
+
+def _rational(values: np.ndarray) -> Any:
+    import flint
+
+    return flint.fmpq_mat([[flint.fmpq(*float(entry).as_integer_ratio()) for entry in row] for row in values])
