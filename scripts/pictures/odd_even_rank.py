@@ -37,7 +37,7 @@ def by_length():  # type: ignore[no-untyped-def]
 
 def main() -> None:
     """Write the picture."""
-    ranks = odd_even_rank(cores(2, 5, 8)).plot()
+    ranks = odd_even_rank(cores(2, 9, 12)).plot()
     save(beside(by_length(), ranks), Path(__file__).parents[2] / "docs/measures/odd-even-rank.svg")
 
 

@@ -121,6 +121,19 @@ def test_a_network_gives_the_rank_of_the_tensor_of_its_class(cores):
     assert odd_even_rank(network, label=3).rank == 0
 
 
+def test_lists_tensors_and_parameters_are_taken_alike():
+    cores = normal_cores(n=2, r=2, d=4)
+    parameters = torch.nn.ParameterList([torch.from_numpy(core) for core in cores])
+    ends_with_three_axes = [cores[0][None], *cores[1:-1], cores[-1][:, :, None]]
+    for same in (
+        [core.tolist() for core in cores],
+        tuple(map(torch.from_numpy, cores)),
+        parameters,
+        ends_with_three_axes,
+    ):
+        assert odd_even_rank(same).rank == 4
+
+
 def test_a_shallow_rac_has_the_odd_even_rank_of_its_tensor_train():
     """Weights are whole numbers: the products that rounding moves would have the generic rank 6 of any cores."""
     rac = ms.nn.RAC(3, 2, output_size=1, generator=torch.Generator().manual_seed(0))

@@ -244,6 +244,17 @@ def test_scaling_keeps_rank_and_exposes_drowned_rows() -> None:
     assert tiny.entropy == huge.entropy == pytest.approx(np.log(2))
 
 
+@pytest.mark.parametrize(("shape", "rank"), [((1100, 1100), 40), ((1100, 1400), 300), ((1400, 1030), 1030)])
+def test_large_grids_have_the_singular_values_of_lapack(shape, rank) -> None:
+    draw = np.random.default_rng(rank)
+    decay = np.logspace(0, -11, rank)
+    matrix = 1e200 * (draw.normal(size=(shape[0], rank)) * decay) @ draw.normal(size=(rank, shape[1]))
+    found, values = spectrum_of(matrix.copy()), np.linalg.svd(matrix, compute_uv=False)
+    assert found.values.shape == values.shape
+    np.testing.assert_allclose(found.values, values, rtol=1e-9, atol=1e-14 * values[0])
+    assert found.rank == (values > found.tolerance * values[0]).sum()
+
+
 @pytest.mark.parametrize(("K", "T"), [(2, 6), (3, 4), (4, 8)])
 def test_every_prefix_is_evaluated_once(K: int, T: int) -> None:
     network, field = rac(2, 2, 2), Prime(PRIMES[0])

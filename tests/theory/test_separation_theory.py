@@ -109,6 +109,12 @@ def test_depth_three_lies_between_conjecture_and_upper_bound(M: int, R: int, T: 
     assert theory.conjecture_bound(M, R, T, 3) <= found <= theory.separation_upper(M, R, T, 3)
 
 
+@pytest.mark.parametrize(("M", "R", "T"), SIZES)
+@pytest.mark.parametrize("L", [1, 2, 3])
+def test_upper_bound_for_one_hot_templates_is_the_rank(M: int, R: int, T: int, L: int) -> None:
+    assert grid_rank(generic(M, R, L), one_hot(M), T) == theory.separation_upper(M, R, T, L, templates=M)
+
+
 @pytest.mark.parametrize(("M", "R", "T", "L"), [(2, 2, 4, 2), (2, 3, 4, 2), (3, 2, 2, 3), (2, 2, 2, 4), (2, 2, 4, 1)])
 def test_upper_bound_is_met_with_enough_templates(M: int, R: int, T: int, L: int) -> None:
     draw = random.Random(1)
@@ -126,8 +132,10 @@ def test_more_templates_than_channels_exceed_the_grid_of_channels() -> None:
 def test_upper_bound_holds_for_any_partition(M: int, R: int, L: int, T: int, data: st.DataObject) -> None:
     start = data.draw(st.sets(st.integers(0, T - 1), min_size=1, max_size=T - 1))
     templates = [[1, 2][:M], [3, -1][:M], [-4, 5][:M]]
-    found = grid_rank(generic(M, R, L), templates, T, sorted(start))
-    assert found <= theory.separation_upper(M, R, T, L, start)
+    for count in (1, 2, 3):
+        found = grid_rank(generic(M, R, L), templates[:count], T, sorted(start))
+        assert found <= theory.separation_upper(M, R, T, L, start, templates=count)
+        assert found <= theory.separation_upper(M, R, T, L, start)
 
 
 @pytest.mark.parametrize(("M", "R", "T"), [(2, 2, 4), (2, 3, 4), (3, 2, 4), (3, 3, 4), (2, 2, 6), (2, 2, 8), (4, 3, 4)])

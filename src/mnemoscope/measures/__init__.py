@@ -2,6 +2,8 @@
 
 from mnemoscope.measures.attention_paths import AttentionPaths, attention_paths
 from mnemoscope.measures.conjecture_lab import ConjectureLab, conjecture_lab
+from mnemoscope.measures.copy_capacity import CopyCapacity, copy_capacity
+from mnemoscope.measures.cp_rank import CPRank, cp_rank
 from mnemoscope.measures.dependency import attention_kappa, dependency_depths
 from mnemoscope.measures.fisher import FisherMemory, fisher_memory
 from mnemoscope.measures.gradients import GradientNorms, gradient_norms
@@ -10,6 +12,8 @@ from mnemoscope.measures.lyapunov import LyapunovExponents, lyapunov_exponents
 from mnemoscope.measures.matrix_fisher import MatrixFisherMemory, matrix_fisher_memory
 from mnemoscope.measures.memory_capacity import MemoryCapacity, memory_capacity
 from mnemoscope.measures.network_fisher import NetworkFisherMemory, network_fisher_memory
+from mnemoscope.measures.odd_even_rank import OddEvenRank, odd_even_rank
+from mnemoscope.measures.polynomial_degree import PolynomialDegree, polynomial_degree
 from mnemoscope.measures.pseudospectrum import Pseudospectrum, pseudospectrum
 from mnemoscope.measures.queue_fisher import QueueFisherMemory, queue_fisher_memory
 from mnemoscope.measures.registry import MEASURES, Measure, get, measure, names
@@ -18,11 +22,15 @@ from mnemoscope.measures.separation_rank import SeparationRank, separation_rank
 from mnemoscope.measures.separation_saturation import SeparationSaturation, separation_saturation
 from mnemoscope.measures.spectra import Spectra, spectra
 from mnemoscope.measures.spectrum import Spectrum, spectrum
+from mnemoscope.measures.state_tracking import StateTrackingWitness, state_tracking_witness
+from mnemoscope.measures.tensor_train import tt_ranks
 
 __all__ = [
     "MEASURES",
     "AttentionPaths",
+    "CPRank",
     "ConjectureLab",
+    "CopyCapacity",
     "FisherMemory",
     "GradientNorms",
     "Kreiss",
@@ -31,6 +39,8 @@ __all__ = [
     "Measure",
     "MemoryCapacity",
     "NetworkFisherMemory",
+    "OddEvenRank",
+    "PolynomialDegree",
     "Pseudospectrum",
     "QueueFisherMemory",
     "Resources",
@@ -38,9 +48,12 @@ __all__ = [
     "SeparationSaturation",
     "Spectra",
     "Spectrum",
+    "StateTrackingWitness",
     "attention_kappa",
     "attention_paths",
     "conjecture_lab",
+    "copy_capacity",
+    "cp_rank",
     "dependency_depths",
     "fisher_memory",
     "get",
@@ -52,6 +65,8 @@ __all__ = [
     "memory_capacity",
     "names",
     "network_fisher_memory",
+    "odd_even_rank",
+    "polynomial_degree",
     "pseudospectrum",
     "queue_fisher_memory",
     "resources",
@@ -59,4 +74,6 @@ __all__ = [
     "separation_saturation",
     "spectra",
     "spectrum",
+    "state_tracking_witness",
+    "tt_ranks",
 ]

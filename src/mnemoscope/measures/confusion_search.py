@@ -13,6 +13,7 @@ from mnemoscope.measures.trajectory import Transition
 __all__ = ["Confused", "final_states", "invisible_pair", "search_pair"]
 
 _PATIENCE = 12
+_CLOSE = 1e-14
 
 
 class Confused(NamedTuple):
@@ -59,7 +60,7 @@ def search_pair(system: Transition, history: Float[Tensor, "time input"], iterat
     twin = history.clone()
     twin.view(-1)[0] = 0.0
     damping, failed, left = 1e-3, 0, final_states(system, twin[:, None])[0] - goal
-    while iterations and failed < _PATIENCE and bool(left.norm() > 1e-15 * goal.norm()):
+    while iterations and failed < _PATIENCE and bool(left.norm() > _CLOSE * goal.norm()):
         left_vectors, values, right = torch.linalg.svd(_sensitivity(system, twin)[:, free], full_matrices=False)
         failed = 0
         while failed < _PATIENCE:

@@ -23,6 +23,7 @@ from mnemoscope.measures.registry import measure
 from mnemoscope.measures.separation_exact import exact_rank
 from mnemoscope.measures.separation_inputs import random_templates, require_grid
 from mnemoscope.nn.rac import RAC
+from mnemoscope.theory.separation import separation_upper
 
 __all__ = ["ConjectureLab", "conjecture_lab"]
 
@@ -231,9 +232,10 @@ class _Trial:
 
     def rank_on(self, templates: np.ndarray) -> int:
         """Return the rank on the sequences of some templates."""
-        half = self.case.T // 2
-        ceiling = min(self.case.upper, len(templates) ** half)
-        return exact_rank(self.network, templates, 2 * half, tuple(range(half)), 0, ceiling, self.weights)[0]
+        sizes = (self.case.M, self.case.R, self.case.T, self.case.L)
+        ceiling = separation_upper(*sizes, templates=len(templates))
+        start = tuple(range(self.case.T // 2))
+        return exact_rank(self.network, templates, self.case.T, start, 0, ceiling, self.weights)[0]
 
     def judge(self, bound: Bound, value: int) -> tuple[int, Counterexample | None]:
         """Return what became of a bound, with a counterexample when it failed."""

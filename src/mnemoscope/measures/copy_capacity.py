@@ -103,8 +103,14 @@ class CopyCapacity(Result):
         sizes = sorted(copy_frontier(self.limit, self.input_size), key=lambda size: size[1])
         costs = {f"copies lag {self.limit}": ([s[1] for s in sizes], [s[2] for s in sizes])}
         costs["this network"] = ([self.num_layers], [self.parameters])
+        many = [size[2] for size in sizes]
         frontier = chart.lines(
-            costs, x="layers", y="parameters", title="Parameters against depth", log_y=True, marks=True
+            costs,
+            x="layers",
+            y="parameters",
+            title="Parameters against depth",
+            log_y=max(many) > 10 * min(many),
+            marks=True,
         )
         return chart.beside(errors, frontier)
 

@@ -21,6 +21,9 @@ from mnemoscope.measures.tensor_train import Cores, bond_ceilings, checked_cores
 __all__ = ["CPRank", "cp_als", "cp_rank"]
 
 Tensor = Float[np.ndarray, "..."]
+Factors = list[np.ndarray]
+"""One matrix (n_k, terms) for each position."""
+
 _RIDGE = 1e-12  # of the largest eigenvalue: keeps the normal equations solvable where factors become parallel
 
 
@@ -131,10 +134,12 @@ def cp_rank(
     upper = max(lower, _ceiling(found)) if lower else 0
     terms, errors = [], []
     rng = np.random.default_rng(seed)
+    factors: Factors | None = None
     for count in range(lower, min(upper, lower + most - 1) + 1):
+        factors, error = _best_fit(tensor, count, tolerance, sweeps, restarts, rng, factors)
         terms.append(count)
-        errors.append(_least_error(tensor, count, tolerance, sweeps, restarts, rng))
-        if errors[-1] <= tolerance:
+        errors.append(error)
+        if error <= tolerance:
             break
     return CPRank(
         status="bound",
@@ -154,15 +159,23 @@ def cp_rank(
 
 
 def cp_als(
-    tensor: Tensor, terms: int, sweeps: int, tolerance: float, rng: np.random.Generator
-) -> tuple[list[Float[np.ndarray, "n terms"]], float]:
+    tensor: Tensor,
+    terms: int,
+    sweeps: int,
+    tolerance: float,
+    rng: np.random.Generator,
+    start: Factors | None = None,
+) -> tuple[Factors, float]:
     """Fit a sum of `terms` products by alternating least squares; return the factors and the relative error.
 
     Each factor in turn solves its normal equations, whose matrix is the entrywise product of the other factors' Gram
-    matrices; columns are kept at length one but for those of the factor just solved.
+    matrices; columns are kept at length one but for those of the last factor. It starts from random factors, or from
+    those of a smaller fit and random terms beside them.
     """
     d = tensor.ndim
     factors = [rng.standard_normal((n, terms)) for n in tensor.shape]
+    for k, known in enumerate(start or []):
+        factors[k][:, : known.shape[1]] = known
     norm = float(np.linalg.norm(tensor))
     unfolded = [np.moveaxis(tensor, k, 0).reshape(n, -1) for k, n in enumerate(tensor.shape)]
     error = 1.0
@@ -179,17 +192,25 @@ def cp_als(
     return [*map(_columns_to_one, factors[:-1]), factors[-1]], error
 
 
-def _least_error(
-    tensor: Tensor, terms: int, tolerance: float, sweeps: int, restarts: int, rng: np.random.Generator
-) -> float:
+def _best_fit(
+    tensor: Tensor,
+    terms: int,
+    tolerance: float,
+    sweeps: int,
+    restarts: int,
+    rng: np.random.Generator,
+    smaller: Factors | None,
+) -> tuple[Factors, float]:
+    """Return the best of several fits; the first goes on from the smaller one, so that errors fall with the terms."""
     if terms == 0:
-        return 0.0
-    least = np.inf
-    for _ in range(restarts):
-        least = min(least, cp_als(tensor, terms, sweeps, tolerance, rng)[1])
+        return [np.zeros((n, 0)) for n in tensor.shape], 0.0
+    best, least = cp_als(tensor, terms, sweeps, tolerance, rng, smaller)
+    for _ in range(restarts - 1):
         if least <= tolerance:
             break
-    return least
+        found, error = cp_als(tensor, terms, sweeps, tolerance, rng)
+        best, least = (found, error) if error < least else (best, least)
+    return best, least
 
 
 def _columns_to_one(factor: np.ndarray) -> np.ndarray:

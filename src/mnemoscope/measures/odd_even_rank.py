@@ -68,7 +68,7 @@ class OddEvenRank(Result):
     def __str__(self) -> str:
         kind = "odd-even rank" if self.rows == _odd(len(self.bonds) + 1) else f"rank of rows {self.rows}"
         theory = "" if self.bound is None else f", theorem: at least {self.bound}, generic {self.generic}"
-        return f"{kind} {self.rank} (exact{theory}, at most {self.upper}): no shallow network of less width"
+        return f"{kind} {self.rank} (exact{theory}, at most {self.upper}): no narrower shallow network has this tensor"
 
     def plot(self) -> chart.Chart:
         """Draw the TT-ranks beside the sizes of the cores."""

@@ -67,7 +67,8 @@ class PolynomialDegree(Result):
     primes: tuple[int, ...]
 
     def __str__(self) -> str:
-        image = "" if self.image_dimension is None else f"; h_1 fills {self.image_dimension} dimensions"
+        filled = self.image_dimension
+        image = "" if filled is None else f"; h_1 fills {filled} dimension{'s' * (filled != 1)}"
         first = f"{self.by_input[0]} in the first input, {self.by_input[-1]} in the last"
         return f"degree {self.degree} after {self.horizon} steps ({first}; at most {self.bound}){image}"
 

@@ -42,7 +42,8 @@ class SeparationRank(Result):
     shape
         Of the matricised grid: sequences of the start set, sequences of the end set.
     spectrum
-        Singular values of the grid in float64, descending; NaN where the grid leaves float64's range.
+        Singular values of the grid in float64, descending; NaN where the grid leaves float64's range. In grids of more
+        than 1024 rows and columns those far beneath the tolerance may be given as zero.
     distance
         From the nearest separable function on the grid, sqrt(1 - s_1^2 / sum s_i^2): 0 is separable.
     entropy
@@ -199,12 +200,11 @@ def separation_rank(
     shape = (count ** len(start), count ** (horizon - len(start)))
     require_grid(count, horizon, exactly)
 
-    lower, upper = _bounds(twin, rows, horizon, start, min(shape))
+    lower, upper, ceiling = _bounds(twin, rows, horizon, start, min(shape))
     rank, primes = 0, tuple[int, ...]()
     with ThreadPoolExecutor(1) as beside:  # LAPACK works on the spectrum while the residues are evaluated
         floats = beside.submit(_spectra, twin, rows, horizon, start, unit, tolerance, not exactly)
         if exactly:
-            ceiling = min(shape) if upper is None else upper
             rank, primes = exact_rank(cast(Polynomial, twin), rows, horizon, start, unit, ceiling)
         spectrum, again = floats.result()
     if not exactly:
@@ -264,22 +264,26 @@ def _spectra(
 
 def _bounds(
     network: Recurrent, rows: Templates, horizon: int, start: tuple[int, ...], largest: int
-) -> tuple[int | None, int | None]:
-    """Return the bounds of a RAC; its channels are those that the templates span."""
+) -> tuple[int | None, int | None, int]:
+    """Return the bounds of a RAC, and what the rank on this very grid cannot exceed.
+
+    Its channels are those that the templates span.
+    """
     if not isinstance(network, RAC):
-        return None, None
+        return None, None, largest
     field = Prime(PRIMES[0])
     channels = field.rank(field.array(rows))
     if channels == 0:
-        return 0, 0
-    hidden, layers = network.hidden_size, network.num_layers
-    upper = min(separation_upper(channels, hidden, horizon, layers, start), largest)
+        return 0, 0, 0
+    sizes = (channels, network.hidden_size, horizon, network.num_layers)
+    upper = min(separation_upper(*sizes, start), largest)
+    ceiling = separation_upper(*sizes, start, templates=len(rows))
     if horizon % 2 or start != tuple(range(horizon // 2)):
-        return None, upper
-    lower = separation_lower(channels, hidden, horizon, layers)
-    if layers == 1 and network.readout_size is None:  # one unit of h sees the last input as one number, W_O h does not
+        return None, upper, ceiling
+    lower = separation_lower(*sizes)
+    if network.num_layers == 1 and network.readout_size is None:  # one unit of h sees the last input as one number
         lower = min(lower, channels ** (horizon // 2 - 1))
-    return min(lower, upper), upper
+    return min(lower, upper), upper, ceiling
 
 
 def _exactly(exact: bool | None, network: Recurrent) -> bool:

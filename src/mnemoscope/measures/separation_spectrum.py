@@ -15,6 +15,10 @@ OPEN_GAP = 1e3
 """How many times smaller the first singular value beneath the cut must be than the last one above it."""
 
 
+_SKETCH = 256
+"""Columns of the first random projection of a large matrix."""
+
+
 @dataclass(frozen=True)
 class Spectrum:
     """Singular values of a matrix, and the rank that they suggest.
@@ -74,12 +78,28 @@ def spectrum_of(matrix: Float[np.ndarray, "rows columns"], tolerance: float | No
     if scale == 0:
         return Spectrum(np.zeros(min(matrix.shape)), tolerance, 0, math.inf)
     _, exponent = math.frexp(scale)
-    values = scipy.linalg.svdvals(np.ldexp(matrix, -exponent), overwrite_a=True, check_finite=False)
+    values = _singular_values(np.ldexp(matrix, -exponent), tolerance)
     cut = tolerance * values[0]
     rank = int((values > cut).sum())
     beneath = float(values[rank]) if rank < len(values) else cut
     gap = float(values[rank - 1]) / beneath if beneath > 0 else math.inf
     return Spectrum(np.ldexp(values, exponent), tolerance, rank, gap)
+
+
+def _singular_values(matrix: Float[np.ndarray, "rows columns"], tolerance: float) -> Float[np.ndarray, " values"]:
+    """Return the singular values; those of a large matrix from a random projection where that leaves nothing over.
+
+    What the projection leaves is at most a tenth of the tolerance; these singular values are given as zero.
+    """
+    smaller = min(matrix.shape)
+    draw = np.random.default_rng(0)
+    for width in (_SKETCH, 2 * _SKETCH) if smaller > 4 * _SKETCH else ():
+        basis, _ = np.linalg.qr(matrix @ draw.standard_normal((matrix.shape[1], width)))
+        inside = basis.T @ matrix
+        values = scipy.linalg.svdvals(inside, check_finite=False)
+        if np.linalg.norm(matrix - basis @ inside) <= 0.1 * tolerance * values[0]:
+            return np.concatenate([values, np.zeros(smaller - width)])
+    return np.asarray(scipy.linalg.svdvals(matrix, overwrite_a=True, check_finite=False))
 
 
 def lost(shape: tuple[int, ...], tolerance: float) -> Spectrum:

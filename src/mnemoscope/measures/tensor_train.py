@@ -43,6 +43,8 @@ def checked_cores(cores: Any, label: int = 0) -> Cores:
     label
         The class whose tensor is taken from a network.
     """
+    if isinstance(cores, nn.ParameterList):
+        cores = list(cores)
     if isinstance(cores, nn.Module):
         if not isinstance(cores, TT):
             raise expected("cores", "a list of TT-cores or a TT network", Description(f"a {type(cores).__name__}"))

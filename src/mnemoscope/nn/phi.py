@@ -72,7 +72,7 @@ class _ModReLU(Phi):
     Two operations where the definition takes five: the recurrence is computed in units of m, which rounds nothing.
     """
 
-    def units(self, c: Any) -> Tensor | None:
+    def units(self, c: Any) -> Tensor:
         huge = 2.0 ** (math.frexp(torch.finfo(c.dtype).max)[1] // 2)
         return torch.where(c > 0, c.new_full((), huge), -1.0)
 

@@ -10,7 +10,27 @@ from mnemoscope.theory.attention import (
     uniform_attention_exponent,
     uniform_attention_gradient,
 )
+from mnemoscope.theory.confusion import confused_difference, product_tracker
 from mnemoscope.theory.controllability import controllability_rank, reachable_units
+from mnemoscope.theory.copy_capacity import (
+    CopyCertificate,
+    CopyWeights,
+    copy_certificate,
+    copy_frontier,
+    copy_limit,
+    copy_parameters,
+    copy_weights,
+    copy_width,
+    critical_width,
+)
+from mnemoscope.theory.degree import (
+    birnn_degree,
+    birnn_degrees,
+    birnn_input_degree,
+    cp_image_dimension,
+    diagonal_tensor,
+    parity_weights,
+)
 from mnemoscope.theory.fisher import (
     TABLE_5,
     LinearNetwork,
@@ -28,6 +48,14 @@ from mnemoscope.theory.fisher import (
 )
 from mnemoscope.theory.gradients import orthogonal_relu_bound, triangular_power, triangular_power_entry
 from mnemoscope.theory.henaff_copy import HenaffCopy, henaff_copy
+from mnemoscope.theory.latent_embedding import (
+    LatentEmbedding,
+    deep_form,
+    is_deep,
+    latent_embedding,
+    unrolled_matrix,
+    unrolled_states,
+)
 from mnemoscope.theory.matrix_fisher import (
     DynamicRangeBounds,
     SpaceTime,
@@ -49,41 +77,79 @@ from mnemoscope.theory.separation import (
     shallow_width,
 )
 from mnemoscope.theory.separation_weights import attaining_weights, conjecture_weights
+from mnemoscope.theory.tensor_train import attaining_cores, generic_odd_even_rank, odd_even_bound
+from mnemoscope.theory.transfer_function import (
+    LinearLayer,
+    TransferDegrees,
+    copied_lags,
+    impulse_response,
+    linear_layers,
+    transfer_degrees,
+)
 
 __all__ = [
     "TABLE_5",
+    "CopyCertificate",
+    "CopyWeights",
     "DynamicRangeBounds",
     "HenaffCopy",
+    "LatentEmbedding",
+    "LinearLayer",
     "LinearNetwork",
     "SpaceTime",
+    "TransferDegrees",
     "TriangularBounds",
     "amplification",
     "amplification_bound",
+    "attaining_cores",
     "attaining_weights",
     "attention_matrix",
+    "birnn_degree",
+    "birnn_degrees",
+    "birnn_input_degree",
     "capacity_from_eigenvalues",
     "chain_attention",
+    "confused_difference",
     "conjecture_bound",
     "conjecture_weights",
     "controllability_rank",
+    "copied_lags",
+    "copy_certificate",
+    "copy_frontier",
+    "copy_limit",
+    "copy_parameters",
+    "copy_weights",
+    "copy_width",
+    "cp_image_dimension",
+    "critical_width",
+    "deep_form",
     "delay_line",
     "delay_line_capacity",
     "delay_line_curve",
     "delay_line_limit",
     "depth_two_rank",
+    "diagonal_tensor",
     "dynamic_range_bounds",
     "feedback_delay_line",
     "feedback_interval",
+    "generic_odd_even_rank",
     "henaff_copy",
+    "impulse_response",
+    "is_deep",
     "kerg_matrix",
+    "latent_embedding",
+    "linear_layers",
     "matrix_fisher_bound",
     "matrix_gaussian_kl",
     "mc",
     "normal_matrix_fisher_curve",
     "normal_matrix_fisher_total",
+    "odd_even_bound",
     "optimal_delay_line",
     "orthogonal_relu_bound",
+    "parity_weights",
     "path_sums",
+    "product_tracker",
     "reachable_units",
     "ring_capacity",
     "separation_lower",
@@ -92,6 +158,7 @@ __all__ = [
     "shallow_width",
     "space_time_matrices",
     "sparse_attention_bound",
+    "transfer_degrees",
     "triangular_fisher_bounds",
     "triangular_power",
     "triangular_power_entry",
@@ -99,4 +166,6 @@ __all__ = [
     "uniform_attention_constant",
     "uniform_attention_exponent",
     "uniform_attention_gradient",
+    "unrolled_matrix",
+    "unrolled_states",
 ]

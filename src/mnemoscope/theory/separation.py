@@ -111,7 +111,9 @@ def shallow_width(M: int, R: int, T: int) -> int:
     return separation_theorem(M, R, T, 2)
 
 
-def separation_upper(M: int, R: int, T: int, L: int, start: Iterable[int] | None = None) -> int:
+def separation_upper(
+    M: int, R: int, T: int, L: int, start: Iterable[int] | None = None, templates: int | None = None
+) -> int:
     r"""Return an upper bound of the separation rank of a RAC, for any number of templates and any partition.
 
     With q = min(M, R) and the first half as the start,
@@ -131,11 +133,15 @@ def separation_upper(M: int, R: int, T: int, L: int, start: Iterable[int] | None
         Input channels, hidden channels, steps, layers.
     start
         The steps, from 0, of the start set; by default the first half.
+    templates
+        How many templates there are: then no input expresses more than that; by default any number.
 
     Examples
     --------
     >>> separation_upper(M=2, R=2, T=4, L=2)
     6
+    >>> separation_upper(M=2, R=2, T=4, L=2, templates=2)
+    4
     >>> separation_upper(M=2, R=3, T=4, L=1, start=(0, 2))
     4
     """
@@ -145,6 +151,8 @@ def separation_upper(M: int, R: int, T: int, L: int, start: Iterable[int] | None
     changes = [t for t in range(1, T) if (t in first) != (t - 1 in first)]
     states = prod(mc(R, mc(T - t, L - layer)) for t in changes for layer in range(1, L + 1))
     expressible = [mc(q, mc(T - t, L - 1)) for t in range(T)]
+    if templates is not None:
+        expressible = [min(positive_int("templates", templates), one) for one in expressible]
     rows = prod(expressible[t] for t in range(T) if t in first)
     columns = prod(expressible[t] for t in range(T) if t not in first)
     return min(states, rows, columns)

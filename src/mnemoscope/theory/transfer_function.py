@@ -163,10 +163,11 @@ def _degrees(field: Prime, layers: Sequence[LinearLayer]) -> TransferDegrees:
         powers = flint.nmod_mat(len(v), len(v), v.ravel().tolist(), field.p).charpoly().coeffs()
         below *= flint.nmod_poly(powers[::-1], field.p)  # det(I - z V), from det(z I - V) with its powers reversed
     q = np.array([int(c) for c in below.coeffs()], dtype=np.uint64)
-    top = sum(len(layer.weight_hh) - 1 for layer in layers)
-    answers = impulse_response(field, layers, top + 1)[:, :, :-1]
+    # N = q H, beyond the degree that it can have: coefficients up there would show, were the theory wrong.
+    units = sum(len(layer.weight_hh) for layer in layers)
+    answers = impulse_response(field, layers, units + 1)[:, :, :-1]
     above = field.zeros(answers.shape)
-    for i, c in enumerate(q[: top + 1]):
-        above[i:] = field.add(above[i:], field.mul(answers[: top + 1 - i], c))
+    for i, c in enumerate(q):
+        above[i:] = field.add(above[i:], field.mul(answers[: units + 1 - i], c))
     filled = np.flatnonzero(above.any(axis=(1, 2)))
     return TransferDegrees(int(filled[-1]) if len(filled) else -1, len(q) - 1)

@@ -2,6 +2,9 @@
 
 from mnemoscope.studies.claims import (
     attention,
+    degree,
+    delay_lines,
+    depth,
     gradients,
     matrix_fisher,
     memory_capacity,
@@ -10,6 +13,8 @@ from mnemoscope.studies.claims import (
     resources,
     separation,
     spectrum,
+    tensor_train,
+    vector_fisher,
     ziv_experiments,
 )
 from mnemoscope.studies.claims.base import CLAIMS, STATUSES, Claim, Verdict, claim
@@ -21,6 +26,9 @@ __all__ = [
     "Verdict",
     "attention",
     "claim",
+    "degree",
+    "delay_lines",
+    "depth",
     "gradients",
     "matrix_fisher",
     "memory_capacity",
@@ -29,5 +37,7 @@ __all__ = [
     "resources",
     "separation",
     "spectrum",
+    "tensor_train",
+    "vector_fisher",
     "ziv_experiments",
 ]

@@ -45,7 +45,7 @@ def theorem_1(seed: int) -> Verdict:
     return Verdict(
         all(good) and not any(higher),
         3 * len(cases),
-        f"lag L(n-1) copied by {sum(good)} of {len(good)} sizes; {sum(higher)} of {len(higher)} numerators of higher degree",
+        f"lag L(n-1) copied by {sum(good)} of {len(good)} sizes; {sum(higher)} of {len(higher)} numerators above it",
     )
 
 
@@ -188,7 +188,7 @@ def theorem_6(seed: int) -> Verdict:
     return Verdict(
         all(embedded) and not any(others) and not own,
         2 * len(sizes) + 1,
-        f"{sum(embedded)} of {len(sizes)} embeddings are deep, {sum(others)} of {len(sizes)} random layers, not the theorem's",
+        f"{sum(embedded)} of {len(sizes)} embeddings are deep, {sum(others)} random layers, not the theorem's",
     )
 
 

@@ -1,0 +1,24 @@
+"""Draw docs/measures/state-tracking.svg: two histories that 12 units confuse, and the 2RNN that does not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+
+import mnemoscope as ms
+from mnemoscope.core.chart import save
+from mnemoscope.measures.state_tracking import state_tracking_witness
+
+
+def main() -> None:
+    """Write the picture."""
+    draw = torch.Generator().manual_seed(0)
+    layer = ms.nn.create("scornn", input_size=1, hidden_size=12, activation="depth", generator=draw)
+    found = state_tracking_witness(layer)
+    print(found)
+    save(found.plot(), Path(__file__).parents[2] / "docs/measures/state-tracking.svg")
+
+
+if __name__ == "__main__":
+    main()
