@@ -1,8 +1,8 @@
 """What holds for every test: one thread, a seed, quiet hypothesis."""
 
 import hypothesis
-import pytest
 import numpy as np  # noqa: F401 - its BLAS must be there to be limited
+import pytest
 import torch
 from threadpoolctl import threadpool_limits
 

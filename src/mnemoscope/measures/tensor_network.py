@@ -30,7 +30,7 @@ FIGURES: dict[str, tuple[int, int, tuple[int, ...]]] = {
 }
 """Ziv's figures: steps, layers, and the steps of the start set; `mps`, the matrix product state, is Figure A.2."""
 
-_DRAWN = 400  # leaves, up to which a drawing can be read
+_DRAWN = 130  # leaves, up to which a drawing can be read
 
 
 @result
@@ -102,7 +102,7 @@ class TensorNetwork(Result):
         )
 
     def plot(self) -> chart.Chart:
-        """Draw the network; beyond 400 leaves, how often each input appears."""
+        """Draw the network; beyond 130 leaves, how often each input appears."""
         sizes = f"T = {self.horizon}, L = {self.num_layers}, M = {self.input_size}, R = {self.hidden_size}"
         if self.leaves <= _DRAWN:
             return draw(self.graph, self.start, self.cut_bonds, f"Tensor network of a RAC, {sizes}")
@@ -121,9 +121,9 @@ def tensor_network(
 ) -> TensorNetwork:
     r"""Return the tensor network of a RAC after some steps: its parts counted, and its least Start-End cut.
 
-    The state of layer l is :math:`h^l_t = \delta(W_H^l h^l_{t-1}, W_I^l h^{l-1}_t)`, where the delta node multiplies entry
-    by entry. Each state is used twice, by the next step and by the next layer, and no tensor network copies a vector;
-    so each use has its own copy of all that computes it. The cut bounds the separation rank from above: of the
+    The state of layer l is :math:`h^l_t = \delta(W_H^l h^l_{t-1}, W_I^l h^{l-1}_t)`, where the delta node multiplies
+    entry by entry. Each state is used twice, by the next step and by the next layer, and no tensor network copies a
+    vector; so each use has its own copy of all that computes it. The cut bounds the separation rank from above: of the
     network whose copies vary independently, hence also where they are equal.
 
     Parameters

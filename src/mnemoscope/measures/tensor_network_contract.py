@@ -47,7 +47,10 @@ def contract_rac(network: RAC | Weights, inputs: Any, unit: int = 0) -> Any:
     if x.shape[1] != first.shape[1] or not len(x):
         raise expected("inputs", f"of shape (T, {first.shape[1]}), T at least 1", Description(x.shape))
     graph = build_graph(x.shape[1], first.shape[0], len(x), layers, initial="initial_l0" in weights)
-    return to_quimb(graph, weights, x, unit).contract(optimize="greedy")
+    tensors = to_quimb(graph, weights, x, unit).tensors
+    # Not by the network's own `contract`, which multiplies by a power of ten and so makes floats of whole numbers.
+    found = import_module("quimb.tensor").tensor_contract(*tensors, optimize="greedy", preserve_tensor=True)
+    return np.asarray(found.data).item()
 
 
 def to_quimb(graph: RACGraph, weights: Weights, inputs: Any, unit: int = 0) -> Any:
@@ -92,7 +95,7 @@ def _readout(graph: RACGraph, weights: Weights, unit: int, dtype: Any) -> Any:
 def _weights(network: RAC | Weights) -> dict[str, Any]:
     if isinstance(network, RAC):
         network.require_causal("contract_rac")
-        return {name: value.detach().double().cpu().numpy() for name, value in network.named_parameters()}
+        return _weights({name: value.double() for name, value in network.named_parameters()})
     if not isinstance(network, Mapping) or "weight_ih_l0" not in network:
         raise expected("network", "a RAC, or its weights by name", network)
     return {name: _array(name, value, 1 if name.startswith("initial") else 2) for name, value in network.items()}

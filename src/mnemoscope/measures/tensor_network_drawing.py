@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from itertools import pairwise
 from typing import Any
 
 from mnemoscope.core import chart
@@ -14,11 +15,11 @@ _START, _END, _UNIT, _CUT = "#E69F00", "#56B4E9", "#D55E00", "#000000"
 _LAYERS = ("#0072B2", "#009E73", "#CC79A7", "#999933", "#882255", "#44AA99")
 _SHAPES = {"input": "square", "initial": "diamond", "W_I": "circle", "W_H": "circle", "delta": "triangle-up"}
 _NAMES = {"input": "input x_t", "initial": "initial state", "W_I": "matrix", "W_H": "matrix", "delta": "delta"}
-_STEP, _LAYER = 20, 62  # pixels between leaves, and between layers
+_STEP, _LAYER = 22, 62  # pixels between leaves, and between layers
 
 
 def draw(graph: RACGraph, start: tuple[int, ...], cut: tuple[int, ...], title: str) -> chart.Chart:
-    """Draw the network: colours for start, end and layers, thick bonds for Start-End units, crosses for the cut."""
+    """Draw the network: colours for start, end and layers, thick bonds for Start-End units, rings for the cut."""
     import altair as alt
 
     make: Any = alt
@@ -29,19 +30,21 @@ def draw(graph: RACGraph, start: tuple[int, ...], cut: tuple[int, ...], title: s
     red = {bond for k in units for bond in graph.nodes[k].bonds}
     layers = [
         _rules(make, [row for row in bonds if row["bond"] not in red], x, y, "#8a8a8a", 1.2),
-        _rules(make, [row for row in bonds if row["bond"] in red], x, y, _UNIT, 4.5),
+        _rules(make, [row for row in bonds if row["bond"] in red], x, y, _UNIT, 7),
         _tensors(make, graph, start, x, y),
         _labels(make, graph, x, y),
-        make.Chart(chart.table(_crosses(graph, cut, bonds)))
-        .mark_point(
-            shape="cross", angle=45, size=130, filled=True, color=_CUT, stroke="white", strokeWidth=1, opacity=1
-        )
+        make.Chart(chart.table(_rings(graph, cut, bonds)))
+        .mark_point(shape="circle", size=190, filled=False, stroke=_CUT, strokeWidth=2, opacity=1)
         .encode(x=x, y=y),
     ]
-    note = f"thick: {len(units)} Start-End unit{'s' * (len(units) != 1)}; crosses: the {len(cut)} bonds of a least cut"
+    note = f"thick: {_number(len(units), 'Start-End unit')}; black rings: {_number(len(cut), 'bond')} of a least cut"
     width = max(340, _STEP * graph.count("input") + 20)
     drawn = chart.styled(make.layer(*layers), width=width, height=int(_LAYER * (graph.L + 1.2)))
     return drawn.properties(title=make.TitleParams(title, subtitle=note, subtitleFontSize=11))
+
+
+def _number(count: int, what: str) -> str:
+    return f"{count} {what}{'s' * (count != 1)}"
 
 
 def _axis(layers: int) -> Any:
@@ -63,15 +66,11 @@ def _route(bond: int, first: Node, last: Node) -> list[dict[str, float]]:
     """Return a bond as lines along the axes: up from the lower tensor, then across."""
     low, high = sorted((first, last), key=lambda node: node.y)
     places = [(low.x, low.y), (low.x, high.y), (high.x, high.y)]
-    return [
-        {"bond": bond, "x": a[0], "y": a[1], "x2": b[0], "y2": b[1]}
-        for a, b in zip(places, places[1:], strict=False)
-        if a != b
-    ]
+    return [{"bond": bond, "x": a[0], "y": a[1], "x2": b[0], "y2": b[1]} for a, b in pairwise(places) if a != b]
 
 
-def _crosses(graph: RACGraph, cut: tuple[int, ...], bonds: list[dict[str, float]]) -> list[dict[str, float]]:
-    """Return where a cut is marked: on the leg of an input or of W_O that is cut, or right above a delta node."""
+def _rings(graph: RACGraph, cut: tuple[int, ...], bonds: list[dict[str, float]]) -> list[dict[str, float]]:
+    """Return where a cut is marked: on the bond that is cut, or on the delta node that is."""
     edges = graph.hyperedges()
     deltas = {edges[node.bonds[0]]: node for node in graph.nodes if node.kind == "delta"}
     middle = {row["bond"]: ((row["x"] + row["x2"]) / 2, (row["y"] + row["y2"]) / 2) for row in reversed(bonds)}
@@ -95,7 +94,7 @@ def _tensors(make: Any, graph: RACGraph, start: tuple[int, ...], x: Any, y: Any)
             "part": _part(node, start),
             "kind": _NAMES.get(node.kind, "matrix"),
             "tensor": f"{node.kind}, layer {node.layer}, step {node.step}",
-            "size": {"input": 210, "delta": 110}.get(node.kind, 45),
+            "size": {"input": 210, "delta": 110}.get(node.kind, 40),
         }
         for node in graph.nodes
     ]
@@ -134,9 +133,10 @@ def _part(node: Node, start: tuple[int, ...]) -> str:
 
 def _labels(make: Any, graph: RACGraph, x: Any, y: Any) -> Any:
     rows = [
-        {"x": node.x, "y": node.y, "text": "y" if node.kind == "W_O" else str(node.step)}
+        {"x": node.x, "y": node.y, "text": str(node.step)}
+        if node.kind == "input"
+        else {"x": node.x, "y": node.y + 0.2, "text": "y"}
         for node in graph.nodes
         if node.kind in ("input", "W_O")
     ]
-    rows[-1]["y"] += 0.2
     return make.Chart(chart.table(rows)).mark_text(fontSize=10, color="#111").encode(x=x, y=y, text="text:N")

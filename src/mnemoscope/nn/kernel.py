@@ -58,7 +58,7 @@ def run(x: Tensor, u: Tensor | None, b: Tensor | None, v: Tensor, h0: Tensor, c:
     # The product with h runs half again as fast on a contiguous matrix.
     weight = v.mT.contiguous() if units is None else v.mT * units
     out = x.new_empty(*x.shape[:-1], v.shape[-1])
-    drive, add_product, bend = _driver(x, u, b, units, out), _add_product(v), phi.bend(_row(c))
+    drive, add_product, bend = _driver(x, u, b, units, out), _add_product(v), phi.bend(_row(c), units)
     slices = out.unbind(0)
     previous = h0 if h0.count_nonzero() else None  # a start at zero contributes nothing
     every = _steps_in_cache(out)

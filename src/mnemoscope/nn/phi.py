@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -23,8 +24,8 @@ class Phi(ABC):
         return None
 
     @abstractmethod
-    def bend(self, c: Tensor | None) -> Bend:
-        """Return the function that turns z into y in place; `c` is modReLU's bias."""
+    def bend(self, c: Tensor | None, units: Tensor | None = None) -> Bend:
+        """Return the function that turns z into y in place; `c` is modReLU's bias, `units` what `units` gave."""
 
     @abstractmethod
     def slopes(self, y: Tensor, c: Any) -> tuple[Tensor, ...]:
@@ -40,7 +41,7 @@ class Phi(ABC):
 
 
 class _Identity(Phi):
-    def bend(self, c: Tensor | None) -> Bend:
+    def bend(self, c: Tensor | None, units: Tensor | None = None) -> Bend:
         return lambda h: None
 
     def slopes(self, y: Tensor, c: Any) -> tuple[Tensor, ...]:
@@ -51,7 +52,7 @@ class _Identity(Phi):
 
 
 class _Tanh(Phi):
-    def bend(self, c: Tensor | None) -> Bend:
+    def bend(self, c: Tensor | None, units: Tensor | None = None) -> Bend:
         return Tensor.tanh_
 
     def slopes(self, y: Tensor, c: Any) -> tuple[Tensor, ...]:
@@ -59,7 +60,7 @@ class _Tanh(Phi):
 
 
 class _ReLU(Phi):
-    def bend(self, c: Tensor | None) -> Bend:
+    def bend(self, c: Tensor | None, units: Tensor | None = None) -> Bend:
         return Tensor.relu_
 
     def slopes(self, y: Tensor, c: Any) -> tuple[Tensor, ...]:
@@ -73,20 +74,21 @@ class _ModReLU(Phi):
     """
 
     def units(self, c: Any) -> Tensor:
-        huge = 2.0 ** (math.frexp(torch.finfo(c.dtype).max)[1] // 2)
-        return torch.where(c > 0, c.new_full((), huge), -1.0)
+        return torch.where(c > 0, c.new_full((), _huge(c.dtype)), -1.0)
 
-    def bend(self, c: Any) -> Bend:
-        high, units = c.abs(), self.units(c)
-        ready: tuple[Tensor, ...] = ()
+    def bend(self, c: Any, units: Any = None) -> Bend:
+        high, inverse = c.abs(), units.reciprocal()
+        low, space = -high, c.new_empty(0)
 
         def bend(h: Tensor) -> None:
-            nonlocal ready
-            if not ready or ready[0].shape != h.shape:  # one shape for all: a row that is broadcast takes twice as long
-                rows = (-high, high, units.reciprocal())
-                ready = (torch.empty_like(h), *(row.expand_as(h).contiguous() for row in rows))
-            space, low, top, inverse = ready
-            torch.addcmul(torch.clamp(h, low, top, out=space), h, inverse, out=h)
+            nonlocal space, low, high, inverse
+            if space.shape != h.shape:
+                space = torch.empty_like(h)
+                if h.numel() >= _WIDE:
+                    low, high, inverse = (
+                        row[..., :1, :].expand_as(h).contiguous() for row in _rows(low, high, inverse)
+                    )
+            torch.addcmul(torch.clamp(h, low, high, out=space), h, inverse, out=h)
 
         return bend
 
@@ -104,7 +106,7 @@ class _ComplexModReLU(Phi):
     With y = s z the gradient g becomes s g + (1 - s) (y . g) / |y|^2 y, and that of c is y . g / |y|.
     """
 
-    def bend(self, c: Any) -> Bend:
+    def bend(self, c: Any, units: Any = None) -> Bend:
         tiny, one = torch.finfo(c.dtype).tiny, c.new_ones(())
 
         def bend(h: Tensor) -> None:
@@ -129,6 +131,21 @@ class _ComplexModReLU(Phi):
 
     def bias_gradient(self, g: Tensor, *slopes: Tensor) -> Tensor:
         return _sum_over_steps(slopes[3] * slopes[4])
+
+
+_WIDE = 8192
+"""Numbers in a step from which a row that is broadcast takes longer than its copies."""
+
+
+@functools.cache
+def _huge(dtype: torch.dtype) -> float:
+    """Return a power of 2 near the square root of the largest number."""
+    return float(2.0 ** (math.frexp(torch.finfo(dtype).max)[1] // 2))
+
+
+def _rows(*vectors: Tensor) -> list[Tensor]:
+    """Return vectors (*K, n), or rows (*K, 1 or B, n), as (.., B or 1, n)."""
+    return [vector.unsqueeze(0) if vector.dim() == 1 else vector for vector in vectors]
 
 
 def _sum_over_steps(parts: Tensor) -> Tensor:
