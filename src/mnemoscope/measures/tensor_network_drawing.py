@@ -15,7 +15,7 @@ _START, _END, _UNIT, _CUT = "#E69F00", "#56B4E9", "#D55E00", "#000000"
 _LAYERS = ("#0072B2", "#009E73", "#CC79A7", "#999933", "#882255", "#44AA99")
 _SHAPES = {"input": "square", "initial": "diamond", "W_I": "circle", "W_H": "circle", "delta": "triangle-up"}
 _NAMES = {"input": "input x_t", "initial": "initial state", "W_I": "matrix", "W_H": "matrix", "delta": "delta"}
-_STEP, _LAYER = 22, 62  # pixels between leaves, and between layers
+_STEP, _LAYER = 22, 76  # pixels between leaves, and between layers
 
 
 def draw(graph: RACGraph, start: tuple[int, ...], cut: tuple[int, ...], title: str) -> chart.Chart:
@@ -94,7 +94,7 @@ def _tensors(make: Any, graph: RACGraph, start: tuple[int, ...], x: Any, y: Any)
             "part": _part(node, start),
             "kind": _NAMES.get(node.kind, "matrix"),
             "tensor": f"{node.kind}, layer {node.layer}, step {node.step}",
-            "size": {"input": 210, "delta": 110}.get(node.kind, 40),
+            "size": {"input": 260, "delta": 110}.get(node.kind, 40),
         }
         for node in graph.nodes
     ]
@@ -139,4 +139,4 @@ def _labels(make: Any, graph: RACGraph, x: Any, y: Any) -> Any:
         for node in graph.nodes
         if node.kind in ("input", "W_O")
     ]
-    return make.Chart(chart.table(rows)).mark_text(fontSize=10, color="#111").encode(x=x, y=y, text="text:N")
+    return make.Chart(chart.table(rows)).mark_text(fontSize=12, color="#111").encode(x=x, y=y, text="text:N")

@@ -14,7 +14,7 @@ __all__ = ["KINDS", "Node", "RACGraph", "build_graph"]
 KINDS = ("input", "initial", "W_I", "W_H", "delta", "W_O")
 """The kinds of tensors; ``initial`` is a learned state before the first input."""
 
-_BYTES = 5000  # of a tensor with its bonds, in the graph and in the flow network of its cut
+_BYTES = 8000  # of a tensor with its bonds, in the graph and in the flow network of its cut
 
 
 class Node(NamedTuple):
