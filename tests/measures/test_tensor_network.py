@@ -6,6 +6,7 @@ import math
 import sys
 from collections import Counter
 from fractions import Fraction
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from mnemoscope.measures.tensor_network import FIGURES, tensor_network, tensor_n
 from mnemoscope.measures.tensor_network_contract import contract_rac, to_quimb
 from mnemoscope.measures.tensor_network_graph import build_graph
 from mnemoscope.nn import RAC
+from mnemoscope.studies.claims.base import CLAIMS
 from mnemoscope.theory.rac_network import (
     input_copies,
     network_leaves,
@@ -50,6 +52,11 @@ def integer_weights(M, R, L, rng, dtype):
     draw = lambda *shape: rng.integers(-9, 10, shape).astype(dtype)  # noqa: E731
     weights = {f"weight_ih_l{k}": draw(R, R if k else M) for k in range(L)}
     return weights | {f"weight_hh_l{k}": draw(R, R) for k in range(L)} | {"weight_out": draw(2, R)}
+
+
+def mismatched():
+    weights = integer_weights(2, 3, 2, np.random.default_rng(0), np.int64)
+    return weights | {"weight_ih_l1": np.ones((3, 2))}
 
 
 def leaf_steps(layer, step):
@@ -191,6 +198,13 @@ def test_contraction_of_fractions_and_int64_is_exact():
     assert contract_rac(weights, thirds) == own_number(weights, thirds, 0) == Fraction(own_number(weights, x, 0), 3**6)
 
 
+def test_contraction_by_hand():
+    pytest.importorskip("quimb")
+    weights = {"weight_ih_l0": [[1, 2], [3, 4]], "weight_hh_l0": [[0, 1], [1, 1]]}
+    # h_1 = (3, 7), W_H h_1 = (7, 10), W_I x_2 = (2, 6)
+    assert [contract_rac(weights, [[1, 1], [2, 0]], unit) for unit in (0, 1)] == [14, 60]
+
+
 def test_quimb_network_has_every_tensor():
     pytest.importorskip("quimb")
     weights = {name: value.detach().numpy() for name, value in rac(2, 3, 2).named_parameters()}
@@ -222,6 +236,14 @@ def test_without_quimb_the_extra_is_named(monkeypatch):
         (lambda: contract_rac(rac(2, 2, 1), np.ones((3, 4))), r"inputs must be of shape \(T, 2\)"),
         (lambda: contract_rac(rac(2, 2, 1), [[1.0, math.nan]]), "inputs must be finite"),
         (lambda: contract_rac({"weight": 1}, np.ones((3, 2))), "network must be a RAC, or its weights"),
+        (
+            lambda: contract_rac({"weight_ih_l0": np.ones((2, 2))}, np.ones((3, 2))),
+            r"weight_hh_l0 .* \(2, 2\), got none",
+        ),
+        (
+            lambda: contract_rac(mismatched(), np.ones((3, 2))),
+            r"weight_ih_l1 must be of shape \(3, 3\), got shape \(3, 2\)",
+        ),
         (lambda: start_end_units(5, 2), "T must be even"),
         (lambda: network_leaves(0, 2), "T must be a positive integer"),
     ],
@@ -240,3 +262,11 @@ def test_bad_unit_and_nan_weights():
     network.weight_hh_l0.data[0, 0] = math.nan
     with pytest.raises(UserError, match="weight_hh_l0 must be finite"):
         contract_rac(network, np.ones((2, 2)))
+
+
+@pytest.mark.parametrize(
+    "name", ["ziv-claim-3", "ziv-tensor-network", "ziv-claim-4", "ziv-network-growth", "ziv-min-cut"]
+)
+def test_claims(name):
+    assert import_module("mnemoscope.studies.claims.tensor_network")
+    assert CLAIMS[name].check(5).confirmed

@@ -23,9 +23,12 @@ from mnemoscope.measures.separation_saturation import SeparationSaturation, sepa
 from mnemoscope.measures.spectra import Spectra, spectra
 from mnemoscope.measures.spectrum import Spectrum, spectrum
 from mnemoscope.measures.state_tracking import StateTrackingWitness, state_tracking_witness
+from mnemoscope.measures.tensor_network import FIGURES, TensorNetwork, tensor_network, tensor_network_figure
+from mnemoscope.measures.tensor_network_contract import contract_rac, to_quimb
 from mnemoscope.measures.tensor_train import tt_ranks
 
 __all__ = [
+    "FIGURES",
     "MEASURES",
     "AttentionPaths",
     "CPRank",
@@ -49,9 +52,11 @@ __all__ = [
     "Spectra",
     "Spectrum",
     "StateTrackingWitness",
+    "TensorNetwork",
     "attention_kappa",
     "attention_paths",
     "conjecture_lab",
+    "contract_rac",
     "copy_capacity",
     "cp_rank",
     "dependency_depths",
@@ -75,5 +80,8 @@ __all__ = [
     "spectra",
     "spectrum",
     "state_tracking_witness",
+    "tensor_network",
+    "tensor_network_figure",
+    "to_quimb",
     "tt_ranks",
 ]

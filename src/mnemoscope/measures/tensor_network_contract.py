@@ -46,6 +46,7 @@ def contract_rac(network: RAC | Weights, inputs: Any, unit: int = 0) -> Any:
     layers = sum(name.startswith("weight_ih_l") for name in weights)
     if x.shape[1] != first.shape[1] or not len(x):
         raise expected("inputs", f"of shape (T, {first.shape[1]}), T at least 1", Description(x.shape))
+    _check_shapes(weights, layers)
     graph = build_graph(x.shape[1], first.shape[0], len(x), layers, initial="initial_l0" in weights)
     tensors = to_quimb(graph, weights, x, unit).tensors
     # Not by the network's own `contract`, which multiplies by a power of ten and so makes floats of whole numbers.
@@ -99,6 +100,22 @@ def _weights(network: RAC | Weights) -> dict[str, Any]:
     if not isinstance(network, Mapping) or "weight_ih_l0" not in network:
         raise expected("network", "a RAC, or its weights by name", network)
     return {name: _array(name, value, 1 if name.startswith("initial") else 2) for name, value in network.items()}
+
+
+def _check_shapes(weights: dict[str, Any], layers: int) -> None:
+    """Raise unless every layer has its matrices and their shapes chain."""
+    R, M = weights["weight_ih_l0"].shape
+    shapes: dict[str, tuple[int, ...]] = {}
+    for k in range(layers):
+        shapes |= {f"weight_ih_l{k}": (R, R if k else M), f"weight_hh_l{k}": (R, R)}
+        if "initial_l0" in weights:
+            shapes[f"initial_l{k}"] = (R,)
+    if "weight_out" in weights:
+        shapes["weight_out"] = (len(weights["weight_out"]), R)
+    for name, shape in shapes.items():
+        if name not in weights or weights[name].shape != shape:
+            got = f"shape {weights[name].shape}" if name in weights else "none"
+            raise expected(name, f"of shape {shape}", Description(got))
 
 
 def _array(name: str, values: Any, ndim: int) -> Any:

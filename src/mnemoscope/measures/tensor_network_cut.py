@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from importlib import import_module
 from math import log
 from typing import Any
 
@@ -20,7 +19,8 @@ def min_cut(graph: RACGraph, start: tuple[int, ...]) -> tuple[int, ...]:
     A hyperedge costs the logarithm of its size, and is cut once however many of its tensors leave it: it is split into
     two points with an edge of that capacity between them, and its tensors enter and leave without limit.
     """
-    nx: Any = import_module("networkx")
+    import networkx as nx
+
     flow = nx.DiGraph()
     edge_of = graph.hyperedges()
     members: dict[int, set[Any]] = defaultdict(set)

@@ -67,6 +67,13 @@ from mnemoscope.theory.matrix_fisher import (
     space_time_matrices,
 )
 from mnemoscope.theory.memory_capacity import capacity_from_eigenvalues, delay_line_capacity, ring_capacity
+from mnemoscope.theory.rac_network import (
+    input_copies,
+    network_leaves,
+    network_min_cut,
+    network_tensors,
+    start_end_units,
+)
 from mnemoscope.theory.separation import (
     conjecture_bound,
     depth_two_rank,
@@ -135,6 +142,7 @@ __all__ = [
     "generic_odd_even_rank",
     "henaff_copy",
     "impulse_response",
+    "input_copies",
     "is_deep",
     "kerg_matrix",
     "latent_embedding",
@@ -142,6 +150,9 @@ __all__ = [
     "matrix_fisher_bound",
     "matrix_gaussian_kl",
     "mc",
+    "network_leaves",
+    "network_min_cut",
+    "network_tensors",
     "normal_matrix_fisher_curve",
     "normal_matrix_fisher_total",
     "odd_even_bound",
@@ -158,6 +169,7 @@ __all__ = [
     "shallow_width",
     "space_time_matrices",
     "sparse_attention_bound",
+    "start_end_units",
     "transfer_degrees",
     "triangular_fisher_bounds",
     "triangular_power",
