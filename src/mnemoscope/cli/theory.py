@@ -22,6 +22,7 @@ WORDS = {"proved": "proved", "measured": "measured", "false": "false as publishe
 Names = Annotated[
     list[str] | None, typer.Argument(metavar="[NAME]...", help="Names of claims; all when none is given.")
 ]
+Every = Annotated[bool, typer.Option("--all", help="All claims, as without names.")]
 Seed = Annotated[int, typer.Option("--seed", help="Draws the cases.")]
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, invoke_without_command=True)
@@ -50,14 +51,17 @@ def theory(context: typer.Context, json: Json = False) -> None:
 
 
 @app.command()
-def check(names: Names = None, seed: Seed = 0, json: Json = False) -> None:
+def check(names: Names = None, every: Every = False, seed: Seed = 0, json: Json = False) -> None:
     """Evaluate claims live: cases, numbers, and a witness against each false one.
 
     The exit code is 1 when one of them is not confirmed.
     """
     from mnemoscope.cli.progress import tracked
+    from mnemoscope.core.errors import UserError
     from mnemoscope.studies.claims import CLAIMS
 
+    if every and names:
+        raise UserError(f"give names or --all, not both: got {names[0]!r} and --all")
     claims = [CLAIMS[name] for name in dict.fromkeys(names or CLAIMS.names())]
     checked = []
     for claim, (verdict, seconds) in tracked(claims, lambda claim: claim.name, partial(_evaluate, seed)):
