@@ -1,4 +1,4 @@
-"""Draw docs/measures/state-tracking.svg: two histories that 12 units confuse, and the 2RNN that does not."""
+"""Draw docs/measures/state-tracking-witness.svg: two histories that 12 units confuse, and the 2RNN that does not."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def main() -> None:
     layer = ms.nn.create("scornn", input_size=1, hidden_size=12, activation="depth", generator=draw)
     found = state_tracking_witness(layer)
     print(found)
-    save(found.plot(), Path(__file__).parents[2] / "docs/measures/state-tracking.svg")
+    save(found.plot(), Path(__file__).parents[2] / "docs/measures/state-tracking-witness.svg")
 
 
 if __name__ == "__main__":

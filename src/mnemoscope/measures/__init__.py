@@ -8,6 +8,7 @@ from mnemoscope.measures.dependency import attention_kappa, dependency_depths
 from mnemoscope.measures.fisher import FisherMemory, fisher_memory
 from mnemoscope.measures.gradients import GradientNorms, gradient_norms
 from mnemoscope.measures.kreiss import Kreiss, kreiss_constant
+from mnemoscope.measures.latent_embedding import LatentEmbeddingOfNetwork, latent_embedding
 from mnemoscope.measures.lyapunov import LyapunovExponents, lyapunov_exponents
 from mnemoscope.measures.matrix_fisher import MatrixFisherMemory, matrix_fisher_memory
 from mnemoscope.measures.memory_capacity import MemoryCapacity, memory_capacity
@@ -37,6 +38,7 @@ __all__ = [
     "FisherMemory",
     "GradientNorms",
     "Kreiss",
+    "LatentEmbeddingOfNetwork",
     "LyapunovExponents",
     "MatrixFisherMemory",
     "Measure",
@@ -64,6 +66,7 @@ __all__ = [
     "get",
     "gradient_norms",
     "kreiss_constant",
+    "latent_embedding",
     "lyapunov_exponents",
     "matrix_fisher_memory",
     "measure",
