@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mnemoscope.core.chart import beside, lines, save
+from mnemoscope.core.chart import Chart, beside, lines, save
 from mnemoscope.measures.attention_paths import attention_paths
 from mnemoscope.theory.attention import uniform_attention, uniform_attention_constant, uniform_attention_gradient
 
@@ -14,7 +14,7 @@ LENGTH = 4096
 SHOWN = np.unique(np.geomspace(1, LENGTH, 60).round().astype(int))
 
 
-def laws():  # type: ignore[no-untyped-def]
+def laws() -> Chart:
     """Exact gradients under uniform attention, and the law with its constant."""
     series = {}
     for value in (0.8, 0.5, -0.5):
@@ -33,7 +33,7 @@ def laws():  # type: ignore[no-untyped-def]
     )
 
 
-def parts():  # type: ignore[no-untyped-def]
+def parts() -> Chart:
     """One gradient by the number of states that it passes."""
     found = attention_paths(0.5, uniform_attention(200))
     lags = np.arange(200)

@@ -6,18 +6,18 @@ from pathlib import Path
 
 import numpy as np
 
-from mnemoscope.core.chart import beside, lines, save
+from mnemoscope.core.chart import Chart, beside, lines, save
 from mnemoscope.measures.odd_even_rank import odd_even_rank
 from mnemoscope.theory.tensor_train import attaining_cores, odd_even_bound
 
 
-def cores(n, r, d):  # type: ignore[no-untyped-def]
+def cores(n: int, r: int, d: int) -> list[np.ndarray]:
     """Return random cores, the inner ones equal."""
     rng = np.random.default_rng(0)
     return [rng.standard_normal((n, r)), *[rng.standard_normal((r, n, r))] * (d - 2), rng.standard_normal((r, n))]
 
 
-def by_length():  # type: ignore[no-untyped-def]
+def by_length() -> Chart:
     """Exact odd-even ranks for n = 4 features and r = 3, beside the construction and the published bound."""
     n, r, lengths = 4, 3, [2, 4, 6, 8, 10]
     series = {

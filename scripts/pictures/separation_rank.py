@@ -6,18 +6,18 @@ from pathlib import Path
 
 import torch
 
-from mnemoscope.core.chart import beside, lines, save
+from mnemoscope.core.chart import Chart, beside, lines, save
 from mnemoscope.measures.separation_rank import separation_rank
 from mnemoscope.nn.rac import RAC
 
 
-def network(channels, hidden, layers):  # type: ignore[no-untyped-def]
+def network(channels: int, hidden: int, layers: int) -> RAC:
     """Return a RAC with one output."""
     generator = torch.Generator().manual_seed(1)
     return RAC(channels, hidden, num_layers=layers, output_size=1, generator=generator, dtype=torch.float64)
 
 
-def by_depth():  # type: ignore[no-untyped-def]
+def by_depth() -> Chart:
     """Exact ranks on one-hot templates for M = 3 channels and R = 3 units."""
     lengths = [2, 4, 6, 8, 10]
     series = {

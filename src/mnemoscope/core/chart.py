@@ -294,11 +294,12 @@ def _chart(rows: list[dict[str, Any]]) -> Chart:
 
 
 def _decades(values: list[float], log: bool) -> Any:
-    """Label a logarithmic axis: powers of ten, and between them where there are too few of these."""
+    """Label a logarithmic axis by powers of ten, and between them where these are too few; whole numbers as such."""
     import altair as alt
 
     if not log or not values:
-        return alt.Undefined
+        whole = bool(values) and all(value.is_integer() for value in values)
+        return alt.Axis(tickMinStep=1) if whole else alt.Undefined
     ticks = _log_ticks(min(values), max(values))
     return alt.Axis(values=ticks, format=".4~e" if min(ticks) < 1e-3 or max(ticks) > 1e4 else ".4~r")
 
