@@ -50,6 +50,7 @@ class FirstOrder(Stack):
         time, least near sqrt(T). By default all states are kept.
     """
 
+    starts_at_zero: ClassVar[bool] = True
     nonlinearity_default: ClassVar[str] = "modrelu"
     init_default: ClassVar[str] = "random"
     inits: ClassVar[tuple[str, ...]] = SKEW_INITS
@@ -118,25 +119,26 @@ class FirstOrder(Stack):
         return product
 
     def unroll(
-        self, w: Weights, x: Float[Tensor, "time batch input"], state: Tensor, lengths: Tensor | None
+        self, w: Weights, x: Float[Tensor, "time batch input"], state: Tensor | None, lengths: Tensor | None
     ) -> tuple[Float[Tensor, "time batch features"], Tensor]:
         """Run whole sequences through the fused recurrence; the plain loop where that cannot be used."""
         if not can_fuse(w):
-            return super().unroll(w, x, state, lengths)
+            like = {"device": x.device, "dtype": x.dtype}
+            return super().unroll(w, x, self.start(x.shape[1], **like) if state is None else state, lengths)
         bend = None if self.nonlinearity == "modrelu" else w.get("bias")
         phi = self.nonlinearity if self.activation == "recurrent" else "identity"
         states, last = self.fuse(w, x, w["weight_ih"], bend, phi, state, lengths)
         return (states if self.activation == "recurrent" else self._bend(w, states)), last
 
     def fuse(
-        self, w: Weights, x: Tensor, u: Tensor | None, b: Tensor | None, phi: str, state: Tensor, lengths: Any
+        self, w: Weights, x: Tensor, u: Tensor | None, b: Tensor | None, phi: str, state: Any, lengths: Any
     ) -> tuple[Float[Tensor, "time batch features"], Tensor]:
         """Return all states and the last; over the complex field as [Re, Im], V as [[Re V, -Im V], [Im V, Re V]]."""
         v, c = w["weight_hh"], w.get("bias") if phi == "modrelu" else None
         phi = "identity" if phi == "modrelu" and c is None else phi
         if self.field == "complex":
             v = torch.cat([torch.cat([v.real, -v.imag], 1), torch.cat([v.imag, v.real], 1)])
-            state = torch.cat([state.real, state.imag], dim=-1)
+            state = None if state is None else torch.cat([state.real, state.imag], dim=-1)
             phi = "complex-modrelu" if phi == "modrelu" else phi
         plan = Plan(phi, alive_at_steps(lengths, x.shape[0]), self.checkpoint_every)
         states = recurrence(x, u, b, v, state, c, plan)

@@ -55,7 +55,7 @@ class Henaff(FirstOrder):
         return activate(self.nonlinearity, super().drive(w, x), w.get("bias"))
 
     def unroll(
-        self, w: Weights, x: Float[Tensor, "time batch input"], state: Tensor, lengths: Tensor | None
+        self, w: Weights, x: Float[Tensor, "time batch input"], state: Tensor | None, lengths: Tensor | None
     ) -> tuple[Float[Tensor, "time batch n"], Tensor]:
         """Run whole sequences: a linear recurrence of what the input contributes."""
         if not can_fuse(w):

@@ -17,7 +17,7 @@ from mnemoscope.nn.phi import PHIS
 __all__ = ["Plan", "Tensors", "pull_back", "run"]
 
 Tensors = tuple[Any, ...]
-"""x, U, b, V, h_0, c; U, b and c may be None."""
+"""x, U, b, V, h_0, c; U, b, h_0 and c may be None."""
 
 _CHUNK = 2**17
 """Numbers in a chunk of the backward pass: half a MiB in float32, which stays in the processor's cache."""
@@ -48,7 +48,7 @@ class Plan(NamedTuple):
         return self if self.sizes is None else self._replace(sizes=self.sizes[steps])
 
 
-def run(x: Tensor, u: Tensor | None, b: Tensor | None, v: Tensor, h0: Tensor, c: Tensor | None, plan: Plan) -> Tensor:
+def run(x: Tensor, u: Any, b: Any, v: Tensor, h0: Any, c: Any, plan: Plan) -> Tensor:
     """Return h_1 .. h_T; steps after the end of a sequence are zero.
 
     What the input contributes is computed chunk by chunk, so that it is still in the cache when its step comes.
@@ -60,7 +60,7 @@ def run(x: Tensor, u: Tensor | None, b: Tensor | None, v: Tensor, h0: Tensor, c:
     out = x.new_empty(*x.shape[:-1], v.shape[-1])
     drive, add_product, bend = _driver(x, u, b, units, out), _add_product(v), phi.bend(_row(c), units)
     slices = out.unbind(0)
-    previous = h0 if h0.count_nonzero() else None  # a start at zero contributes nothing
+    previous = h0 if _moves(h0) else None
     every = _steps_in_cache(out)
     for start in range(0, steps, every):
         drive(start, min(start + every, steps))
@@ -111,13 +111,18 @@ def pull_back(
             sums.add_products("v", da, kept[start - 1 : part.stop - 1])
         elif wanted[3]:
             sums.add_products("v", da[1:], out[:-1])
-            if before.count_nonzero():
+            if _moves(before):
                 sums.add_products("v", da[:1], before.unsqueeze(0))
         if wanted[5]:
             sums.add("c", phi.bias_gradient(da, *slopes))
     dh0 = later @ weight if wanted[4] and later is not None else None
     du = sums["u"].mT.contiguous() if wanted[1] else None
     return dx, du, sums.get("b"), sums.get("v"), dh0, sums.get("c")
+
+
+def _moves(state: Tensor | None) -> bool:
+    """Say whether a state contributes anything to the next: one at zero does not."""
+    return state is not None and bool(state.count_nonzero())
 
 
 def _steps_in_cache(out: Tensor) -> int:

@@ -53,20 +53,20 @@ def last_alive(states: Tensor, lengths: Tensor) -> Tensor:
 
 
 def recurrence(
-    x: Tensor, u: Tensor | None, b: Tensor | None, v: Tensor, h0: Tensor, c: Tensor | None, plan: Plan
+    x: Tensor, u: Tensor | None, b: Tensor | None, v: Tensor, h0: Tensor | None, c: Tensor | None, plan: Plan
 ) -> Tensor:
     """Return h_1 .. h_T, (T, B, n), of one network; steps after the end of a sequence are zero.
 
-    x is (T, B, d), U (n, d) or None when x is what the input contributes, V (n, n), h_0 (B, n), b and c (n) or None:
+    x is (T, B, d), U (n, d) or None when x is what the input contributes, V (n, n), h_0 (B, n) or None for zeros, b and c (n) or None:
     the bias that is added, and that of modReLU.
     """
     out: Tensor = _Recurrence.apply(x, u, b, v, h0, c, plan)
     return out
 
 
-def naive_recurrence(x: Tensor, u: Any, b: Any, v: Tensor, h0: Tensor, c: Any, plan: Plan) -> Tensor:
+def naive_recurrence(x: Tensor, u: Any, b: Any, v: Tensor, h0: Any, c: Any, plan: Plan) -> Tensor:
     """Return the same by the definition."""
-    h, outputs = h0, []
+    h, outputs = x.new_zeros(*x.shape[1:-1], v.shape[-1]) if h0 is None else h0, []
     b, c = (None if row is None else row.unsqueeze(-2) for row in (b, c))
     for t in range(x.shape[0]):
         a = x[t] if u is None else x[t] @ u.mT

@@ -51,7 +51,7 @@ class Recurrent(Causal, nn.Module, ABC):
 
     @abstractmethod
     def run(
-        self, x: Float[Tensor, "time batch input"], state: State, lengths: Tensor | None
+        self, x: Float[Tensor, "time batch input"], state: Any, lengths: Tensor | None
     ) -> tuple[Float[Tensor, "time batch output"], State]:
         """Run whole sequences. `lengths` (descending) says where padded ones end; None: all are full."""
 
@@ -113,7 +113,7 @@ class Recurrent(Causal, nn.Module, ABC):
         output = PackedSequence(repacked.data, batch_sizes, order, inverse)
         return output, states.index_batch(state, inverse, self.batch_axis)
 
-    def _starting_state(self, hx: State | None, x: Tensor) -> State:
+    def _starting_state(self, hx: State | None, x: Tensor) -> State | None:
         initial = self.init_state(x.shape[1], device=x.device, dtype=x.dtype)
         if hx is None:
             return initial

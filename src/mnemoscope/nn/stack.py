@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import nullcontext
 from copy import deepcopy
 from functools import partial
-from typing import Any, Self, TypedDict
+from typing import Any, ClassVar, Self, TypedDict
 
 import torch
 import torch.nn.functional as F
@@ -70,6 +70,9 @@ class Stack(Recurrent):
     generator
         Draws the initial parameters; by default torch's global generator.
     """
+
+    starts_at_zero: ClassVar[bool] = False
+    """Whether `unroll` takes None for a state of zeros, which is then never made."""
 
     _suffixes: list[str]
 
@@ -318,7 +321,7 @@ class Stack(Recurrent):
         return x, self._join(cells)
 
     def run(
-        self, x: Float[Tensor, "time batch input"], state: State, lengths: Tensor | None
+        self, x: Float[Tensor, "time batch input"], state: Any, lengths: Tensor | None
     ) -> tuple[Float[Tensor, "time batch output"], State]:
         """Run whole sequences through all layers and directions."""
         if lengths is not None and int(lengths[-1]) == x.shape[0]:
@@ -326,7 +329,8 @@ class Stack(Recurrent):
         # Autocast would round the maps and the recurrence: these run in the input's own type.
         autocast = torch.is_autocast_enabled(x.device.type)
         with torch.autocast(x.device.type, enabled=False) if autocast else nullcontext():
-            cells, weights = self._split(state), self.weights(x.dtype)
+            cells: list[Any] = [None] * len(self._suffixes) if state is None else self._split(state)
+            weights = self.weights(x.dtype)
             for layer in range(self.num_layers):
                 x = self._drop(x) if layer else x
                 outputs = []
@@ -337,6 +341,9 @@ class Stack(Recurrent):
                     outputs.append(_reverse(y, lengths) if direction else y)
                 x = outputs[0] if len(outputs) == 1 else torch.cat(outputs, dim=-1)
             return x, self._join(cells)
+
+    def _starting_state(self, hx: State | None, x: Tensor) -> State | None:
+        return None if hx is None and self.starts_at_zero else super()._starting_state(hx, x)
 
     def _check_width(self, x: Tensor, name: str) -> None:
         super()._check_width(x, name)
