@@ -6,15 +6,50 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mnemoscope import core, measures, nn, studies, tasks, testing, theory
+    from mnemoscope import core, measures, nn, profiles, report, runs, studies, tasks, testing, theory, training
     from mnemoscope.nn.adapt import adapt
+    from mnemoscope.profiles.profile import compare, profile
+    from mnemoscope.training.capacity import capacity
 
 __version__ = "0.1.0"
 
-_ROOMS = ("core", "measures", "nn", "studies", "tasks", "testing", "theory")
-_NAMES = {"adapt": "mnemoscope.nn.adapt"}
+_ROOMS = (
+    "core",
+    "measures",
+    "nn",
+    "profiles",
+    "report",
+    "runs",
+    "studies",
+    "tasks",
+    "testing",
+    "theory",
+    "training",
+)
+_NAMES = {
+    "adapt": "mnemoscope.nn.adapt",
+    "capacity": "mnemoscope.training.capacity",
+    "compare": "mnemoscope.profiles.profile",
+    "profile": "mnemoscope.profiles.profile",
+}
 
-__all__ = ["adapt", "core", "measures", "nn", "studies", "tasks", "testing", "theory"]
+__all__ = [
+    "adapt",
+    "capacity",
+    "compare",
+    "core",
+    "measures",
+    "nn",
+    "profile",
+    "profiles",
+    "report",
+    "runs",
+    "studies",
+    "tasks",
+    "testing",
+    "theory",
+    "training",
+]
 
 
 def __getattr__(name: str) -> Any:

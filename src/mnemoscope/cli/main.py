@@ -7,11 +7,22 @@ from typing import Annotated
 import typer
 
 from mnemoscope import __version__
+from mnemoscope.cli.atlas import app as atlas
+from mnemoscope.cli.capacity import capacity
 from mnemoscope.cli.check import check
+from mnemoscope.cli.compare import compare
+from mnemoscope.cli.data import data
 from mnemoscope.cli.group import Commands
 from mnemoscope.cli.measure import app as measure
 from mnemoscope.cli.networks import cite, networks, show
+from mnemoscope.cli.profile import profile
+from mnemoscope.cli.resume import resume
+from mnemoscope.cli.runs import app as runs
+from mnemoscope.cli.study import app as study
+from mnemoscope.cli.tasks import app as task
+from mnemoscope.cli.tasks import tasks
 from mnemoscope.cli.theory import app as theory
+from mnemoscope.cli.train import train
 
 __all__ = ["app"]
 
@@ -21,10 +32,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (networks, show, cite, check):
+for command in (profile, compare, networks, show, cite, check, tasks, data, train, capacity, resume):
     app.command()(command)
-app.add_typer(measure, name="measure")
-app.add_typer(theory, name="theory")
+groups = {"measure": measure, "theory": theory, "task": task, "runs": runs, "study": study, "atlas": atlas}
+for name, group in groups.items():
+    app.add_typer(group, name=name)
 
 
 def _print_version(wanted: bool) -> None:

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import torch
 import typer
-from torch import nn
 
 from mnemoscope.cli.options import named_values
 from mnemoscope.core import arrays
 from mnemoscope.core.errors import Description, UserError, expected, positive_int
-from mnemoscope.core.files import ARRAYS, read_array
-from mnemoscope.core.plugins import is_location
-from mnemoscope.nn.adapt import adapt
-from mnemoscope.nn.registry import NETWORKS, create, get
-from mnemoscope.nn.storage import load
+from mnemoscope.core.files import read_array
+from mnemoscope.nn.building import DEFAULTS, build, is_saved
+from mnemoscope.nn.registry import NETWORKS, create
 
 __all__ = ["LINEAR", "SIZES", "Source", "network_parameters"]
 
-SIZES = {"hidden": 64, "input_size": 1, "layers": 1}
+_NAMES = {"hidden": "hidden_size", "input_size": "input_size", "layers": "num_layers"}
+
+SIZES = {flag: DEFAULTS[name] for flag, name in _NAMES.items()}
 """The sizes of a network that is named without any."""
 
 LINEAR = {"matrix": "W of the linear network h = W h + v s, instead of NETWORK.", "input": "Its input weights v."}
@@ -62,6 +59,7 @@ def network_parameters() -> dict[str, tuple[Any, Any]]:
         for name, meaning in whole.items()
     }
     option = typer.Option(
+        "--set",
         "--option",
         metavar="NAME=VALUE",
         help="An option of the network, as `mnemoscope show` lists them; may be repeated.",
@@ -119,23 +117,18 @@ class Source:
         """Return the network: built with weights drawn from the seed, loaded, or made of matrices."""
         if self.network is None:
             return self._linear()
-        if self.network.endswith(".safetensors"):
+        if is_saved(self.network):
             self.refuse_sizes("a saved network has its own")
-            return load(self.network)
-        _check_ending(self.network)
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(self.seed)
-            return adapt(self._construct(self.network))
+        return build(self.network, self.sizes(), named_values(self.option), self.seed)
 
-    def _construct(self, name: str) -> nn.Module:
-        sizes = {"input_size": self.input_size, "hidden_size": self.hidden, "num_layers": self.layers}
-        defaults = {"input_size": SIZES["input_size"], "hidden_size": SIZES["hidden"], "num_layers": SIZES["layers"]}
-        chosen = {key: positive_int(_FLAGS[key], value) for key, value in sizes.items() if value is not None}
-        options = named_values(self.option)
-        if name in NETWORKS or not is_location(name):
-            network: nn.Module = create(name, **{**_known(NETWORKS[name], defaults), **chosen, **options})
-            return network
-        return _call_factory(name, get(name), defaults, chosen, options)
+    def sizes(self) -> dict[str, int]:
+        """Return the sizes that were given, as constructors name them, or raise for one that is none."""
+        given = {flag: getattr(self, flag) for flag in _NAMES}
+        return {
+            _NAMES[flag]: positive_int("--" + flag.replace("_", "-"), value)
+            for flag, value in given.items()
+            if value is not None
+        }
 
     def _linear(self) -> Any:
         self.refuse_sizes("the sizes of a linear network are those of its matrices")
@@ -160,65 +153,3 @@ class Source:
         for name, value in given.items():
             if value is not None:
                 raise UserError(f"--{name.replace('_', '-')} cannot be given: {why}")
-
-
-_FLAGS = {"input_size": "--input-size", "hidden_size": "--hidden", "num_layers": "--layers"}
-
-
-def _check_ending(name: str) -> None:
-    if Path(name).suffix.lower() in ARRAYS:
-        raise UserError(f"{name!r} is a file of an array, not a network; give it with --matrix")
-    if Path(name).suffix.lower() in (".pt", ".pth", ".pkl", ".ckpt", ".bin"):
-        raise UserError(f"{name!r} is a pickle, which could run code; write the network with mnemoscope.nn.save")
-
-
-def _call_factory(
-    name: str, factory: Any, defaults: dict[str, int], chosen: dict[str, int], options: dict[str, Any]
-) -> nn.Module:
-    """Build a stranger's network: with sizes by name where it has these names, else by place, else without any."""
-    if not callable(factory) or isinstance(factory, nn.Module):
-        raise expected(name, "a class or a function that builds a network", factory)
-    signature = inspect.signature(factory)
-    known = _known(factory, defaults)
-    sizes = {**defaults, **chosen}
-    attempts: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
-        ((), {**known, **chosen, **options}),
-        ((sizes["input_size"], sizes["hidden_size"]), {**_layers(chosen), **options}),
-        ((), {**chosen, **options}),
-    ]
-    for args, keywords in attempts:
-        if _binds(signature, args, keywords):
-            return _built(name, factory, args, keywords)
-    given = ", ".join([*chosen, *options]) or "no sizes"
-    raise UserError(f"{name} cannot be built with {given}: it is called as {Path(name).name}{signature}; use --option")
-
-
-def _known(factory: Any, sizes: dict[str, int]) -> dict[str, int]:
-    """Return the sizes that a constructor takes by name."""
-    parameters = inspect.signature(factory).parameters
-    open_ended = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
-    return {key: value for key, value in sizes.items() if open_ended or key in parameters}
-
-
-def _layers(chosen: dict[str, int]) -> dict[str, int]:
-    return {key: value for key, value in chosen.items() if key == "num_layers"}
-
-
-def _binds(signature: inspect.Signature, args: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
-    try:
-        signature.bind(*args, **keywords)
-    except TypeError:
-        return False
-    return True
-
-
-def _built(name: str, factory: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> nn.Module:
-    try:
-        made = factory(*args, **keywords)
-    except UserError:
-        raise
-    except Exception as error:  # a stranger's constructor may fail as it likes
-        raise UserError(f"{name} cannot be built: {type(error).__name__}: {error}") from error
-    if not isinstance(made, nn.Module):
-        raise expected(name, "a class or a function that builds a torch.nn.Module", made)
-    return made

@@ -1,5 +1,27 @@
 """Claims, tables and figures of the documents: declared once, evaluated live."""
 
-from mnemoscope.studies import claims
+from mnemoscope.studies import claims, depth_fig_6, ziv_theorem_1
+from mnemoscope.studies.execution import EXECUTORS, collected, execute, executor, planned
+from mnemoscope.studies.page import study_page
+from mnemoscope.studies.study import SCALES, STUDIES, VERDICTS, Finding, Outcome, Part, RunSpec, Study, study
 
-__all__ = ["claims"]
+__all__ = [
+    "EXECUTORS",
+    "SCALES",
+    "STUDIES",
+    "VERDICTS",
+    "Finding",
+    "Outcome",
+    "Part",
+    "RunSpec",
+    "Study",
+    "claims",
+    "collected",
+    "depth_fig_6",
+    "execute",
+    "executor",
+    "planned",
+    "study",
+    "study_page",
+    "ziv_theorem_1",
+]

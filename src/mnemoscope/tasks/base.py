@@ -2,46 +2,33 @@
 
 from __future__ import annotations
 
-import inspect
+import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
+import numpy as np
 import torch
 import torch.nn.functional as F
-from jaxtyping import Bool, Float, Int64
+from jaxtyping import Bool, Float
 from torch import Tensor
 
-from mnemoscope.core.errors import Description, UserError, expected, nearest, positive_int
-from mnemoscope.core.registry import Registry
+from mnemoscope.core.errors import Description, UserError, choice, expected, positive_int
+from mnemoscope.tasks.batch import Batch, Splits, last_step
 
-__all__ = ["TASKS", "Batch", "Task", "create", "names", "task"]
+__all__ = ["Evaluation", "Task"]
 
-TASKS: Registry[type[Task]] = Registry("task", "mnemoscope.tasks")
-
-K = TypeVar("K", bound="type[Task]")
+T = TypeVar("T", bound="Task")
 
 
-class Batch(NamedTuple):
-    """Sequences with their answers.
+class Evaluation(NamedTuple):
+    """One test of a trained network on fresh sequences: the mean over `batches` batches of `batch_size`."""
 
-    Attributes
-    ----------
-    inputs
-        (time, batch, input_size).
-    targets
-        (time, batch) classes, or (time, batch, output_size) numbers, or one label per sequence (batch,).
-    mask
-        (time, batch): the steps that the loss counts.
-    lengths
-        (batch,): where each sequence ends.
-    """
-
-    inputs: Float[Tensor, "time batch input"]
-    targets: Tensor
-    mask: Bool[Tensor, "time batch"]
-    lengths: Int64[Tensor, " batch"]
+    label: str
+    task: Task
+    batches: int = 100
+    batch_size: int = 100
 
 
 @dataclass(frozen=True)
@@ -50,21 +37,44 @@ class Task(ABC):
 
     Attributes
     ----------
+    name
+        Under which it is registered.
     kind
-        ``"classification"`` or ``"regression"``.
+        What the targets are, and so the loss: ``"classification"`` (cross entropy of logits), ``"regression"`` (mean
+        squared error) or ``"binary"`` (binary cross entropy of logits, one per number).
+    metric
+        The score in words.
+    naive
+        The formula of `baseline` in the settings' names.
     difficulty
-        The field that makes the task harder as it grows.
+        The setting that makes the task harder as it grows.
+    axes
+        All settings of which that can be said, when there are more than this one.
+    streams
+        Whether `windows` gives contiguous text.
+    dataset
+        The files that it reads (a name of `mnemoscope data`), or None.
     """
 
     name: ClassVar[str]
     references: ClassVar[tuple[str, ...]] = ()
     kind: ClassVar[str] = "classification"
+    metric: ClassVar[str] = "accuracy"
+    naive: ClassVar[str] = ""
     difficulty: ClassVar[str]
+    axes: ClassVar[tuple[str, ...]] = ()
+    streams: ClassVar[bool] = False
+    dataset: ClassVar[str | None] = None
+
+    @property
+    @abstractmethod
+    def steps(self) -> int:
+        """Steps of a sequence; of the longest, where they differ."""
 
     @property
     @abstractmethod
     def input_size(self) -> int:
-        """Numbers per step of the input."""
+        """Numbers per step of the input; the size of the vocabulary for tasks with an `embedding`."""
 
     @property
     @abstractmethod
@@ -77,64 +87,148 @@ class Task(ABC):
         """The loss of the best answer that uses no memory."""
 
     @abstractmethod
+    def draw(self, batch: int, generator: torch.Generator | None) -> Batch:
+        """Draw fresh sequences on the generator's device: what a task writes, and `sample` calls."""
+
+    @property
+    def embedding(self) -> int | None:
+        """The size of the vocabulary when the inputs are token numbers to embed, else None."""
+        return None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of one step of the input, whose numbers the batch holds row by row."""
+        return (self.input_size,)
+
     def sample(
         self, batch: int, generator: torch.Generator | None = None, *, device: torch.device | str | None = None
     ) -> Batch:
-        """Draw fresh sequences."""
+        """Draw fresh sequences.
 
-    @abstractmethod
-    def score(self, output: Float[Tensor, "time batch output"], batch: Batch) -> float:
-        """Return how good the answers are: 1 is perfect, higher is better."""
-
-    def loss(self, output: Float[Tensor, "time batch output"], batch: Batch) -> Float[Tensor, ""]:
-        """Return the mean cross entropy (nats) over the steps that count."""
-        self._check_output(output, batch)
-        each = F.cross_entropy(output.flatten(0, 1), batch.targets.flatten(), reduction="none")
-        counted = batch.mask.flatten().to(each.dtype)
-        return (each * counted).sum() / counted.sum()
-
-    def _check_output(self, output: Any, batch: Batch) -> None:
-        wanted = (*batch.inputs.shape[:2], self.output_size)
-        if not isinstance(output, Tensor) or output.shape != wanted:
-            came = tuple(output.shape) if isinstance(output, Tensor) else Description(type(output).__name__)
-            raise expected("output", f"of shape {wanted} (time, batch, output_size)", came)
-
-    def _check_batch(self, batch: int, generator: torch.Generator | None) -> None:
+        Parameters
+        ----------
+        batch
+            How many.
+        generator
+            Where the random numbers come from: one seed gives one batch, whatever the device; by default torch's own.
+        device
+            Where the batch goes, by default where the generator lives.
+        """
         positive_int("batch", batch)
         if generator is not None and not isinstance(generator, torch.Generator):
             raise expected("generator", "a torch.Generator or None", generator)
+        drawn = self.draw(batch, generator)
+        return drawn if device is None else drawn.to(device)
+
+    def splits(self, seed: int = 0) -> Splits | None:
+        """Return the fixed train, validation and test sets, or None for a task that always draws fresh sequences."""
+        return None
+
+    def windows(self, split: str, batch: int, length: int | None = None) -> Iterator[Batch]:
+        """Give a text as `batch` contiguous streams, window after window; training carries the state between them."""
+        raise UserError(f"the task {self.name} has no contiguous text; shakespeare and ptb have")
+
+    def evaluations(self) -> tuple[Evaluation, ...]:
+        """Return the tests of a trained network on fresh sequences: by default 10,000 of the same task."""
+        return (Evaluation(f"{self.difficulty}={getattr(self, self.difficulty)}", self),)
+
+    def limits(self, axis: str | None = None) -> tuple[int, int | None]:
+        """Return the least and the largest value of an axis with all other settings as they are; None: no end."""
+        self._axis(axis)
+        return 1, None
+
+    def harder(self: T, value: int, axis: str | None = None) -> T:
+        """Return the task with another value on its difficulty axis.
+
+        Examples
+        --------
+        >>> import mnemoscope as ms
+        >>> ms.tasks.create("copy").harder(500)
+        Copy(delay=500)
+        """
+        return dataclasses.replace(self, **{self._axis(axis): value})
+
+    def settings(self) -> dict[str, Any]:
+        """Return what makes the task what it is, ready for JSON; the folder of the data is not among it."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.compare}
+
+    def loss(self, output: Float[Tensor, "*time batch output"], batch: Batch) -> Float[Tensor, ""]:
+        """Return the mean loss over the steps that the mask counts: cross entropy in nats, or squared error.
+
+        Parameters
+        ----------
+        output
+            (time, batch, output_size); with one target per sequence (batch, output_size) of the last step will do.
+        """
+        answers, targets = self._counted(output, batch, batch.mask)
+        if self.kind == "classification":
+            return F.cross_entropy(answers, targets)
+        if self.kind == "binary":
+            return F.binary_cross_entropy_with_logits(answers, targets.to(answers.dtype))
+        return F.mse_loss(answers, targets.to(answers.dtype))
+
+    def scored(self, batch: Batch) -> Bool[Tensor, "time batch"]:
+        """Return the steps that the score counts: by default those of the loss."""
+        return batch.mask
+
+    def score(self, output: Float[Tensor, "*time batch output"], batch: Batch) -> float:
+        """Return how good the answers are: 1 is perfect, higher is better.
+
+        The accuracy of the largest logit (classification) or of the signs of the logits (binary) over the steps
+        `scored`, or 1 - MSE / baseline (regression).
+        """
+        answers, targets = self._counted(output, batch, self.scored(batch))
+        if self.kind == "classification":
+            return float((answers.argmax(-1) == targets).double().mean())
+        if self.kind == "binary":
+            return float(((answers > 0) == (targets > 0.5)).double().mean())
+        return 1 - float(F.mse_loss(answers.double(), targets.double())) / self.baseline
+
+    def reported(self, loss: float) -> dict[str, float]:
+        """Return what people of the field would rather read than the loss, by name: bits per character, say."""
+        return {}
+
+    def glyphs(self) -> tuple[list[str], list[str]] | None:
+        """Return signs for every input and every class of a task of symbols; None where the inputs are numbers."""
+        return None
+
+    def input_names(self) -> list[str]:
+        """Return what the numbers of a step are called, where each is something of its own."""
+        return []
+
+    def pictures(self, batch: Batch, which: int = 0) -> dict[str, Float[np.ndarray, "rows columns"]]:
+        """Return a sequence as images with values in [0, 1], by what they show, where it is made of one."""
+        return {}
+
+    def _axis(self, axis: str | None) -> str:
+        return self.difficulty if axis is None else choice("axis", axis, self.axes or (self.difficulty,))
+
+    def _counted(self, output: Any, batch: Batch, mask: Bool[Tensor, "time batch"]) -> tuple[Tensor, Tensor]:
+        """Return answers and targets of the steps that count, one row each."""
+        self._check_output(output, batch)
+        if batch.per_sequence:
+            answers = output if output.ndim == 2 else last_step(output, batch.lengths)
+            return (answers if self.kind == "classification" else answers.squeeze(-1)), batch.targets
+        return output[mask], batch.targets[mask]
+
+    def _check_output(self, output: Any, batch: Batch) -> None:
+        wanted = (*batch.inputs.shape[:2], self.output_size)
+        known = [wanted, wanted[1:]] if batch.per_sequence else [wanted]
+        if not isinstance(output, Tensor) or tuple(output.shape) not in known:
+            came = tuple(output.shape) if isinstance(output, Tensor) else Description(type(output).__name__)
+            raise expected("output", f"of shape {wanted} (time, batch, output_size)", came)
 
 
-def task(name: str) -> Callable[[K], K]:
-    """Return a class decorator that registers a task under `name`."""
-
-    def file(cls: K) -> K:
-        cls.name = name
-        TASKS.register(name)(cls)
-        return cls
-
-    return file
-
-
-def names() -> list[str]:
-    """Return the names of all tasks, sorted."""
-    return TASKS.names()
+def at_least(name: str, value: Any, least: int) -> int:
+    """Return `value` as an int, or raise the standard error unless it is a whole number of `least` or more."""
+    try:
+        if isinstance(value, bool) or (number := value.__index__()) < least:
+            raise ValueError
+    except (AttributeError, ValueError):
+        raise expected(name, f"a whole number of at least {least}", value) from None
+    return int(number)
 
 
-def create(name: str, /, **settings: Any) -> Task:
-    """Build a task by name.
-
-    Examples
-    --------
-    >>> import mnemoscope as ms
-    >>> ms.tasks.create("copy", delay=100)
-    Copy(delay=100)
-    """
-    cls = TASKS[name]
-    known = list(inspect.signature(cls).parameters)
-    for setting in settings:
-        if setting not in known:
-            near = nearest(setting, known)
-            hint = f"did you mean {near!r}?" if near else f"it has {', '.join(known)}"
-            raise UserError(f"the task {name} has no setting {setting!r}; {hint}")
-    return cls(**settings)
+def too_large(name: str, value: int, most: int, why: str) -> UserError:
+    """Build the error of a setting that another one limits."""
+    return expected(name, f"at most {most} ({why})", value)

@@ -7,13 +7,101 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool
 from torch import Tensor
 
-from mnemoscope.core.errors import positive_int
-from mnemoscope.tasks.base import Batch, Task, task
+from mnemoscope.core.errors import expected, positive_int
+from mnemoscope.tasks.base import Evaluation, Task, at_least
+from mnemoscope.tasks.batch import Batch, all_steps, final_steps, one_hot, place
+from mnemoscope.tasks.glyphs import BLANK, CUE, letters
+from mnemoscope.tasks.registry import task
 
-__all__ = ["Copy"]
+__all__ = ["Copy", "Copying", "TransferCopy"]
+
+
+@task("copying")
+@dataclass(frozen=True)
+class Copying(Task):
+    """Copy m symbols of n letters after a delay of B steps.
+
+    A sequence has B + 2m steps: m letters (0..n-1), B blanks (n), the trigger (n+1) at the step of the first answer,
+    m - 1 blanks; one-hot, n + 2 inputs. The answer is m + B blanks, then the letters: n + 2 classes. The loss is the
+    mean cross entropy over all steps, and m ln n / (B + 2m) for whoever says blank and then guesses; the score is the
+    accuracy on the last m.
+
+    Parameters
+    ----------
+    delay
+        B, at least 0.
+    symbols
+        m, at least 1.
+    alphabet
+        n, at least 2.
+
+    Notes
+    -----
+    Ziv's figures have 30 symbols of 32 letters; the smaller defaults are ours [o].
+    """
+
+    delay: int = 200
+    symbols: int = 10
+    alphabet: int = 8
+
+    difficulty: ClassVar[str] = "delay"
+    axes: ClassVar[tuple[str, ...]] = ("delay", "symbols", "alphabet")
+    metric: ClassVar[str] = "accuracy on the recalled symbols"
+    naive: ClassVar[str] = "symbols ln(alphabet) / (delay + 2 symbols)"
+    references: ClassVar[tuple[str, ...]] = ("hochreiter1997", "arjovsky2016", "ziv2020")
+
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        at_least("delay", self.delay, 0)
+        positive_int("symbols", self.symbols)
+        at_least("alphabet", self.alphabet, 2)
+
+    @property
+    def steps(self) -> int:
+        """B + 2m."""
+        return self.delay + 2 * self.symbols
+
+    @property
+    def input_size(self) -> int:
+        """Letters, blank, trigger: n + 2."""
+        return self.alphabet + 2
+
+    @property
+    def output_size(self) -> int:
+        """As the inputs: n + 2. The trigger is never an answer."""
+        return self.alphabet + 2
+
+    @property
+    def baseline(self) -> float:
+        """The loss of guessing the letters: m ln n / (B + 2m)."""
+        return self.symbols * math.log(self.alphabet) / self.steps
+
+    def limits(self, axis: str | None = None) -> tuple[int, int | None]:
+        """No delay at all is the easiest."""
+        return {"delay": 0, "symbols": 1, "alphabet": 2}[self._axis(axis)], None
+
+    def draw(self, batch: int, generator: torch.Generator | None) -> Batch:
+        """Draw fresh sequences."""
+        where = place(generator)
+        data = torch.randint(self.alphabet, (self.symbols, batch), generator=generator, device=where)
+        tokens = torch.full((self.steps, batch), self.alphabet, device=where)
+        targets = tokens.clone()
+        tokens[: self.symbols] = data
+        tokens[self.symbols + self.delay] = self.alphabet + 1
+        targets[-self.symbols :] = data
+        return all_steps(one_hot(tokens, self.input_size), targets)
+
+    def scored(self, batch: Batch) -> Bool[Tensor, "time batch"]:
+        """Return the last m steps."""
+        return final_steps(batch, self.symbols)
+
+    def glyphs(self) -> tuple[list[str], list[str]]:
+        """Letters, a dot for the blank, a mark for the trigger."""
+        marks = [*letters(self.alphabet), BLANK, CUE]
+        return marks, marks
 
 
 @task("copy")
@@ -36,6 +124,8 @@ class Copy(Task):
     symbols: ClassVar[int] = 10
     alphabet: ClassVar[int] = 8
     difficulty: ClassVar[str] = "delay"
+    metric: ClassVar[str] = "accuracy on the recalled symbols"
+    naive: ClassVar[str] = "10 ln 8 / (delay + 20)"
     references: ClassVar[tuple[str, ...]] = ("hochreiter1997", "arjovsky2016", "kerg2019")
 
     def __post_init__(self) -> None:
@@ -43,8 +133,8 @@ class Copy(Task):
         positive_int("delay", self.delay)
 
     @property
-    def length(self) -> int:
-        """Steps of a sequence: T + 20."""
+    def steps(self) -> int:
+        """T + 20."""
         return self.delay + 2 * self.symbols
 
     @property
@@ -60,28 +150,58 @@ class Copy(Task):
     @property
     def baseline(self) -> float:
         """10 ln 8 / (T + 20)."""
-        return self.symbols * math.log(self.alphabet) / self.length
+        return self.symbols * math.log(self.alphabet) / self.steps
 
-    def sample(
-        self, batch: int, generator: torch.Generator | None = None, *, device: torch.device | str | None = None
-    ) -> Batch:
+    def draw(self, batch: int, generator: torch.Generator | None) -> Batch:
         """Draw fresh sequences."""
-        self._check_batch(batch, generator)
-        if device is None and generator is not None:
-            device = generator.device
-        letters = torch.randint(1, self.alphabet + 1, (self.symbols, batch), generator=generator, device=device)
-        tokens = torch.zeros(self.length, batch, dtype=torch.int64, device=device)
-        tokens[: self.symbols] = letters
+        where = place(generator)
+        data = torch.randint(1, self.alphabet + 1, (self.symbols, batch), generator=generator, device=where)
+        tokens = torch.zeros(self.steps, batch, dtype=torch.int64, device=where)
+        targets = tokens.clone()
+        tokens[: self.symbols] = data
         tokens[self.delay + self.symbols - 1] = self.alphabet + 1
-        targets = torch.zeros_like(tokens)
-        targets[-self.symbols :] = letters
-        inputs = torch.zeros(self.length, batch, self.input_size, device=device)
-        inputs.scatter_(2, tokens.unsqueeze(2), 1.0)
-        mask = torch.ones_like(tokens, dtype=torch.bool)
-        return Batch(inputs, targets, mask, torch.full((batch,), self.length, device=device))
+        targets[-self.symbols :] = data
+        return all_steps(one_hot(tokens, self.input_size), targets)
 
-    def score(self, output: Float[Tensor, "time batch output"], batch: Batch) -> float:
-        """Return the accuracy on the last 10 steps."""
-        self._check_output(output, batch)
-        answers = output[-self.symbols :].argmax(-1)
-        return float((answers == batch.targets[-self.symbols :]).double().mean())
+    def scored(self, batch: Batch) -> Bool[Tensor, "time batch"]:
+        """Return the last 10 steps."""
+        return final_steps(batch, self.symbols)
+
+    def glyphs(self) -> tuple[list[str], list[str]]:
+        """A dot for the blank, letters, a mark for the cue."""
+        marks = [BLANK, *letters(self.alphabet), CUE]
+        return marks, marks[:-1]
+
+
+@task("transfer-copy")
+@dataclass(frozen=True)
+class TransferCopy(Copy):
+    """Learn to copy at one delay, and be tested at others: `copy`, with T = 100 in training.
+
+    `evaluations` gives the tests: the mean over 100 batches of 100 sequences at each delay.
+
+    Parameters
+    ----------
+    delay
+        T in training.
+    tests
+        The delays of the tests.
+    """
+
+    delay: int = 100
+    tests: tuple[int, ...] = (100, 200, 400, 2000, 5000)
+
+    references: ClassVar[tuple[str, ...]] = ("kerg2020",)
+
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        super().__post_init__()
+        given = [self.tests] if isinstance(self.tests, int) else self.tests
+        if not isinstance(given, list | tuple) or not given:
+            raise expected("tests", "one delay or more", self.tests)
+        # A list comes from JSON or TOML, one number from a command line; a tuple can be hashed.
+        object.__setattr__(self, "tests", tuple(positive_int("a delay of tests", delay) for delay in given))
+
+    def evaluations(self) -> tuple[Evaluation, ...]:
+        """Return the tests, one for each delay."""
+        return tuple(Evaluation(f"delay={delay}", Copy(delay)) for delay in self.tests)

@@ -1,0 +1,173 @@
+"""The command ``capacity``: the largest difficulty of a task that a network still learns."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from mnemoscope.cli.group import FAILURE
+from mnemoscope.cli.output import Json, console, print_json, quiet
+from mnemoscope.core.errors import UserError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from mnemoscope.training import Capacity
+
+__all__ = ["capacity"]
+
+_PANEL, _SEARCH, _TRAINING = "The network", "The search", "The training"
+
+
+def _option(*names: str, panel: str, help: str, **more: Any) -> Any:
+    return typer.Option(*names, help=help, rich_help_panel=panel, show_default=False, **more)
+
+
+Network = Annotated[str, typer.Argument(metavar="NETWORK", help="A name of `mnemoscope networks`.")]
+Task = Annotated[str, typer.Argument(metavar="TASK", help="A name of `mnemoscope tasks`.")]
+Hidden = Annotated[int | None, _option("--hidden", panel=_PANEL, help="Hidden size n. Default: 64.", metavar="INTEGER")]
+Layers = Annotated[
+    str, _option("--layers", panel=_PANEL, help="Layers; several depths as 1,2,3. Default: 1.", metavar="INTEGERS")
+]
+Parameters = Annotated[
+    int | None,
+    _option("--parameters", panel=_PANEL, help="Instead of --hidden: the widest with at most so many, with readout."),
+]
+Count = Annotated[str, _option("--count", panel=_PANEL, help="true or published counts of parameters. Default: true.")]
+Set = Annotated[
+    list[str] | None, _option("--set", panel=_PANEL, help="An option of the network, NAME=VALUE.", metavar="NAME=VALUE")
+]
+TaskSet = Annotated[
+    list[str] | None, _option("--task-set", panel=_SEARCH, help="A setting of the task, NAME=VALUE.", metavar="NAME=VALUE")
+]
+Criterion = Annotated[float, _option("--criterion", panel=_SEARCH, help="The score of a mastered level. Default: 0.99.")]
+Quorum = Annotated[float, _option("--quorum", panel=_SEARCH, help="Share of seeds that must master it. Default: 0.5.")]
+Seeds = Annotated[int, _option("--seeds", panel=_SEARCH, help="Trainings per level. Default: 3.")]
+Seed = Annotated[int, _option("--seed", panel=_SEARCH, help="The first seed. Default: 0.")]
+Start = Annotated[int | None, _option("--start", panel=_SEARCH, help="The first level.")]
+Largest = Annotated[int | None, _option("--largest", panel=_SEARCH, help="The last level that is tried.")]
+Grid = Annotated[str | None, _option("--grid", panel=_SEARCH, help="Levels in ascending order instead: 50,100,150.")]
+Resolution = Annotated[
+    float, _option("--resolution", panel=_SEARCH, help="How well the limit is to be known, as a share. Default: 0.1.")
+]
+Iterations = Annotated[int, _option("--iterations", panel=_TRAINING, help="Of one training, at most. Default: 2000.")]
+Budget = Annotated[int | None, _option("--budget", panel=_SEARCH, help="Iterations of all trainings together.")]
+Minutes = Annotated[float | None, _option("--minutes", panel=_SEARCH, help="Begin no new level after these.")]
+Warm = Annotated[bool, _option("--warm-start", panel=_SEARCH, help="Start from the weights of an easier level.")]
+Folder = Annotated[
+    Path | None,
+    typer.Option("--folder", metavar="FOLDER", help="Record every level here; the same command then goes on."),
+]
+Data = Annotated[str | None, typer.Option("--data", metavar="FOLDER", help="Of tasks that read files.")]
+Training = Annotated[
+    list[str] | None,
+    _option("--train", panel=_TRAINING, help="A setting of training: lr=0.001, batch_size=32.", metavar="NAME=VALUE"),
+]
+Plot = Annotated[str | None, typer.Option("--plot", metavar="PATH", help="Draw the curve: .svg, .png, .pdf, .html.")]
+
+
+def capacity(
+    network: Network,
+    task: Task,
+    hidden: Hidden = None,
+    layers: Layers = "1",
+    parameters: Parameters = None,
+    count: Count = "true",
+    options: Set = None,
+    task_settings: TaskSet = None,
+    criterion: Criterion = 0.99,
+    quorum: Quorum = 0.5,
+    seeds: Seeds = 3,
+    seed: Seed = 0,
+    start: Start = None,
+    largest: Largest = None,
+    grid: Grid = None,
+    resolution: Resolution = 0.1,
+    iterations: Iterations = 2000,
+    budget: Budget = None,
+    minutes: Minutes = None,
+    warm_start: Warm = False,
+    folder: Folder = None,
+    data: Data = None,
+    training: Training = None,
+    plot: Plot = None,
+    json: Json = False,
+) -> None:
+    """Find the largest difficulty of a task that a network still learns.
+
+    Trains several seeds at each level: levels double as long as most seeds master them, then the gap is bisected.
+    With several depths (--layers 1,2,3) at one number of --parameters their limits are compared, paired by seed.
+    """
+    from mnemoscope import tasks
+    from mnemoscope.cli.options import named_values
+    from mnemoscope.core import chart
+    from mnemoscope.training import compare_capacities
+    from mnemoscope.training.capacity_inputs import checked_seeds
+
+    if plot is not None:
+        chart.check_path(plot)
+    chosen = tasks.create(task, **named_values(task_settings or ()), **({} if data is None else {"data": data}))
+    depths = _integers("--layers", layers)
+    settings = {
+        "hidden_size": hidden,
+        "parameters": parameters,
+        "count": count,
+        "options": named_values(options or ()),
+        "criterion": criterion,
+        "quorum": quorum,
+        "seeds": [seed + k for k in checked_seeds(seeds)],
+        "start": start,
+        "largest": largest,
+        "grid": None if grid is None else _integers("--grid", grid),
+        "resolution": resolution,
+        "iterations": iterations,
+        "budget": budget,
+        "minutes": None if minutes is None else minutes / len(depths),
+        "warm_start": warm_start,
+        **named_values(training or ()),
+    }
+    found = [_search(network, chosen, depth, len(depths), folder, settings, json) for depth in depths]
+    compared = compare_capacities(found) if len(found) > 1 and seeds > 1 else []
+    if plot is not None:
+        chart.save(chart.beside(*(one.plot() for one in found)) if len(found) > 1 else found[0].plot(), plot)
+    if json:
+        print_json({"capacities": [one.to_dict() for one in found], "comparisons": [one.to_dict() for one in compared]})
+        return
+    for line in (*found, *compared):
+        console().print(str(line), style="bold", soft_wrap=True)
+
+
+def _search(
+    network: str, task: Any, depth: int, depths: int, folder: Path | None, settings: Mapping[str, Any], json: bool
+) -> Capacity:
+    from mnemoscope import training
+
+    place = folder if folder is None or depths == 1 else folder / f"depth-{depth}"
+    try:
+        with quiet():
+            return training.capacity(
+                network, task, num_layers=depth, folder=place, on_level=None if json else _teller(depth, task), **settings
+            )
+    except KeyboardInterrupt:
+        on = "the same command goes on" if folder is not None else "give --folder to be able to go on another time"
+        typer.echo(f"interrupted; {on}", err=True)
+        raise typer.Exit(FAILURE) from None
+
+
+def _teller(depth: int, task: Any) -> Callable[[Mapping[str, Any]], None]:
+    def tell(level: Mapping[str, Any]) -> None:
+        scores = ", ".join("diverged" if score is None else f"{score:.4f}" for score in level["scores"])
+        word = "mastered" if level["mastered"] else "not mastered"
+        took = f"{level['seconds']:.0f} s"
+        typer.echo(f"depth {depth}, {task.difficulty} {level['level']}: {word} (scores {scores}), {took}", err=True)
+
+    return tell
+
+
+def _integers(flag: str, text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise UserError(f"{flag} must be whole numbers with commas between, got {text!r}") from None

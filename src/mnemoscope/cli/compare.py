@@ -1,0 +1,78 @@
+"""The command ``compare``: several networks side by side on one page, with their differences."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from mnemoscope.cli.output import Json
+from mnemoscope.cli.profiling import (
+    Asked,
+    Budget,
+    DryRun,
+    Export,
+    Fresh,
+    Hidden,
+    Html,
+    InputSize,
+    Layers,
+    Quick,
+    Seed,
+    Seeds,
+    Set,
+)
+
+__all__ = ["compare"]
+
+Networks = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="NETWORK NETWORK ..",
+        help="Names of `mnemoscope networks`, FILE.py:CLASS (this runs the file's code), or FILE.safetensors.",
+        show_default=False,
+    ),
+]
+
+
+def compare(
+    networks: Networks,
+    hidden: Hidden = None,
+    input_size: InputSize = None,
+    layers: Layers = None,
+    options: Set = None,
+    html: Html = None,
+    export: Export = None,
+    quick: Quick = False,
+    fresh: Fresh = False,
+    seed: Seed = 0,
+    seeds: Seeds = None,
+    minutes: Budget = None,
+    dry_run: DryRun = False,
+    json: Json = False,
+) -> None:
+    """Profile several networks side by side, with their differences and how sure these are.
+
+    Sizes and --set are those of all networks that are built. Differences are to the first network: Welch intervals over
+    independent seeds, or paired ones where every seed draws the same weights for both.
+    """
+    import shlex
+
+    from mnemoscope.cli.options import named_values
+    from mnemoscope.cli.profiling import run, sizes_of
+    from mnemoscope.core.errors import Description, expected
+    from mnemoscope.profiles.target import Target
+
+    if len(networks) < 2:
+        raise expected("compare", "given at least two networks", Description(" ".join(networks)))
+    asked = Asked(html, json, quick, fresh, seed, seeds, minutes, export, dry_run)
+    asked.settings()
+    sizes, values = sizes_of(hidden, input_size, layers), named_values(options or ())
+    built = [not Target(name).trained for name in networks]
+    targets = [
+        Target(name, sizes if own else {}, values if own else {}) for name, own in zip(networks, built, strict=True)
+    ]
+    flags = {"hidden_size": "--hidden", "input_size": "--input-size", "num_layers": "--layers"}
+    words = [*map(shlex.quote, networks), *(f"{flags[name]} {value}" for name, value in sizes.items())]
+    words += [f"--set {shlex.quote(text)}" for text in options or ()]
+    run(f"mnemoscope compare {' '.join(words)}", targets, asked)

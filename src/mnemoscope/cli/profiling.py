@@ -1,0 +1,272 @@
+"""What the commands ``profile`` and ``compare`` share: their options, the progress, and what they print."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.table import Table
+
+from mnemoscope.cli.group import FAILURE
+from mnemoscope.cli.output import console, error_console, print_json, quiet
+
+if TYPE_CHECKING:
+    from mnemoscope.profiles.profile import Profile
+    from mnemoscope.profiles.runner import Piece, Runner, Watch
+    from mnemoscope.profiles.settings import Settings
+    from mnemoscope.profiles.target import Target
+
+__all__ = ["Asked", "Budget", "DryRun", "Export", "Fresh", "Hidden", "Html", "InputSize", "Layers", "Quick", "Seed"]
+__all__ += ["Seeds", "Set", "check", "run", "sizes_of"]
+
+_PANEL = "The network"
+_WORK = "The work"
+
+Hidden = Annotated[int | None, typer.Option("--hidden", help="Hidden size n. Default: 64.", rich_help_panel=_PANEL)]
+InputSize = Annotated[
+    int | None,
+    typer.Option("--input-size", help="Numbers per step of the input, d. Default: 1.", rich_help_panel=_PANEL),
+]
+Layers = Annotated[int | None, typer.Option("--layers", help="Layers. Default: 1.", rich_help_panel=_PANEL)]
+Set = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        "--option",
+        metavar="NAME=VALUE",
+        help="An argument of the network's constructor, as in rank=8; may be repeated.",
+        rich_help_panel=_PANEL,
+    ),
+]
+Html = Annotated[
+    str | None,
+    typer.Option(
+        "--html", metavar="PATH", help="Where the page goes; by default into this folder, with --json nowhere."
+    ),
+]
+Export = Annotated[
+    str | None,
+    typer.Option(
+        "--export", metavar="FOLDER", help="Write figures (SVG, PDF), tables (CSV, LaTeX), methods and BibTeX there."
+    ),
+]
+Quick = Annotated[bool, typer.Option("--quick", help="A first look within seconds.", rich_help_panel=_WORK)]
+Fresh = Annotated[
+    bool,
+    typer.Option(
+        "--fresh", help="Measure the references too, at equal parameters; takes minutes.", rich_help_panel=_WORK
+    ),
+]
+Seed = Annotated[int, typer.Option("--seed", help="The first seed, of weights and inputs.", rich_help_panel=_WORK)]
+Seeds = Annotated[
+    int | None,
+    typer.Option(
+        "--seeds",
+        help="How many sets of weights. Default: 5, with --quick 3.",
+        rich_help_panel=_WORK,
+        show_default=False,
+    ),
+]
+Budget = Annotated[
+    float | None,
+    typer.Option("--minutes", "--budget", metavar="MINUTES", help="Time to measure in.", rich_help_panel=_WORK),
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Say what would be measured and how long it takes.", rich_help_panel=_WORK)
+]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What was typed besides the networks."""
+
+    html: str | None
+    json: bool
+    quick: bool
+    fresh: bool
+    seed: int
+    seeds: int | None
+    minutes: float | None
+    export: str | None
+    dry_run: bool
+
+    def settings(self) -> Settings:
+        """Return what it means, or raise one line about a number that cannot be."""
+        from mnemoscope.core.errors import expected, positive_int
+        from mnemoscope.profiles.settings import Settings
+
+        if self.minutes is not None and not self.minutes > 0:
+            raise expected("--minutes", "above zero", self.minutes)
+        if self.seeds is not None:
+            positive_int("--seeds", self.seeds)
+        if self.seed < 0:
+            raise expected("--seed", "a whole number of at least 0", self.seed)
+        budget = None if self.minutes is None else 60 * self.minutes
+        return Settings(quick=self.quick, seed=self.seed, seeds=self.seeds, budget=budget)
+
+    def page(self, name: str) -> Path | None:
+        """Return where the page goes: as it was typed, or into this folder under the network's name."""
+        if self.html is not None:
+            return Path(self.html)
+        slug = "".join(c if c.isalnum() or c in "-." else "-" for c in name).strip("-.") or "network"
+        return None if self.json else Path(f"{slug}.html")
+
+    def words(self) -> str:
+        """Return the options as they are typed, without the budget: to go on or to make the page again."""
+        found = ["--quick"] if self.quick else []
+        found += ["--fresh"] if self.fresh else []
+        found += [f"--seed {self.seed}"] if self.seed else []
+        found += [f"--seeds {self.seeds}"] if self.seeds is not None else []
+        return " ".join(found)
+
+
+def sizes_of(hidden: int | None, input_size: int | None, layers: int | None) -> dict[str, int]:
+    """Return the sizes that were given, as constructors name them, or raise about one that is none."""
+    from mnemoscope.core.errors import positive_int
+
+    given = {"hidden_size": ("--hidden", hidden), "input_size": ("--input-size", input_size)}
+    given["num_layers"] = ("--layers", layers)
+    return {name: positive_int(flag, value) for name, (flag, value) in given.items() if value is not None}
+
+
+def run(what: str, targets: Sequence[Target], asked: Asked) -> None:
+    """Profile networks and print what was found; `what` is the command with its networks, as it is typed."""
+    from mnemoscope.profiles.profile import Work
+    from mnemoscope.profiles.store import Store, beside
+
+    settings = asked.settings()
+    page = asked.page(" vs ".join(target.label for target in targets))
+    check(page, asked.export)
+    command = " ".join(
+        part for part in (what, asked.words(), f"--html {shlex.quote(str(page))}" if page else "") if part
+    )
+    store = Store(None if page is None else beside(page))
+    with quiet():
+        work = Work(targets, settings, store, fresh=asked.fresh)
+    runner = work.runner
+    if asked.dry_run:
+        _print_plan(runner, asked)
+        return
+    with quiet(), _progress(runner) as watch:
+        rows = runner.run(watch)
+    found = work.finish(rows, command)
+    written = _written(found, page, asked.export)
+    if asked.json:
+        print_json(found.to_dict())
+    else:
+        _print(found, store.taken_up, page, written)
+    if runner.interrupted:
+        typer.echo(f"interrupted; what is there was kept. Go on with: {command}", err=True)
+    if found.failed or runner.interrupted:
+        raise typer.Exit(FAILURE)
+
+
+def check(page: Path | None, folder: str | None) -> None:
+    """Raise before the work, not after it, when what it makes could not be written."""
+    from mnemoscope.core.errors import UserError
+    from mnemoscope.profiles.store import beside, check_writable
+
+    for path in () if page is None else (page, beside(page)):
+        check_writable(path)
+    if folder is not None:
+        there = Path(folder)
+        if there.exists() and not there.is_dir():
+            raise UserError(f"--export needs a folder, and {folder!r} is a file")
+        check_writable((there if there.is_dir() else there.parent) / "methods.txt")
+
+
+def _written(found: Profile, page: Path | None, folder: str | None) -> int:
+    if page is not None:
+        found.to_html(page)
+    return len(found.export(folder)) if folder is not None else 0
+
+
+@contextmanager
+def _progress(runner: Runner) -> Iterator[Watch | None]:
+    """Show a bar, what is measured, and about how long is left; nothing where nobody looks."""
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    out = error_console()
+    if not out.is_terminal:
+        yield None
+        return
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    left = TextColumn("{task.fields[left]}")
+    with Progress(*columns, left, console=out, transient=True, redirect_stdout=False, redirect_stderr=False) as bar:
+        task = bar.add_task("", total=None, left="")
+        begin = time.perf_counter()
+
+        def watch(piece: Piece | None, done: float, total: float) -> None:
+            if piece is not None:
+                ratio = (time.perf_counter() - begin) / done if done > 1 else 1.0
+                about = f"about {max(1, round(ratio * (total - done)))} s left"
+                name = f"{piece.part.title} of {runner.label(piece)}, seed {piece.seed}"
+                bar.update(task, description=name, completed=done, total=total, left=about)
+
+        yield watch
+
+
+def _print_plan(runner: Runner, asked: Asked) -> None:
+    pieces = runner.plan()
+    total = sum(piece.seconds for piece in pieces)
+    found: dict[tuple[str, str], list[float]] = {}
+    for piece in pieces:
+        found.setdefault((runner.label(piece), piece.part.name), []).append(piece.seconds)
+    if asked.json:
+        plan = [
+            {"network": network, "part": name, "seeds": len(each), "seconds": sum(each)}
+            for (network, name), each in found.items()
+        ]
+        print_json({"plan": plan, "seconds": total})
+        return
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for title in ("network", "part", "seeds", "about"):
+        table.add_column(title, justify="right" if title in ("seeds", "about") else "left")
+    for (network, name), each in found.items():
+        table.add_row(network, name, str(len(each)), f"{sum(each):.1f} s")
+    out = console(wide=True)
+    out.print(table)
+    out.print(f"\nabout {total:.0f} s in all; nothing was measured")
+
+
+def _print(found: Profile, taken_up: int, page: Path | None, written: int) -> None:
+    from mnemoscope.profiles.summary import identity
+    from mnemoscope.profiles.summary import table as summarised
+
+    out = console(wide=True)
+    for row in found.rows:
+        out.print(f"{row['label']}", style="bold")
+        out.print(f"{identity(row)}\n")
+        for said in row["notices"]:
+            out.print(f"note: {said}\n", style="yellow")
+        table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), show_header=True, header_style="dim")
+        for title in ("", "this network (95%)", f"{len(found.references)} references at equal parameters"):
+            table.add_column(title, overflow="fold")
+        for line in summarised(row, found.references):
+            table.add_row(*line)
+        out.print(table)
+        out.print()
+    _print_verdict(out, found)
+    if taken_up:
+        out.print(f"{taken_up} results were taken up from an earlier run", style="dim")
+    if page is not None:
+        out.print(f"page: {page}")
+    if written:
+        out.print(f"{written} files for a paper were written")
+
+
+def _print_verdict(out: Any, found: Profile) -> None:
+    marks = {"good": ("+", "green"), "bad": ("-", "red"), "neutral": ("·", "default")}
+    statements = found.page.verdict
+    for statement in statements:
+        mark, colour = marks[statement.tone]
+        out.print(f"{mark} {statement.text}", style=colour)
+        out.print(f"    {statement.confidence}", style="dim")
+    if statements:
+        out.print()

@@ -1,0 +1,131 @@
+"""The command ``runs``: what was run, one run in full, several side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from mnemoscope.cli.output import Json, print_json
+from mnemoscope.cli.runs_files import disk, export, rebuild, sql
+from mnemoscope.cli.runs_gc import gc
+from mnemoscope.cli.runs_options import (
+    Kind,
+    Name,
+    Names,
+    Nested,
+    Network,
+    Root,
+    Since,
+    Status,
+    Task,
+    Where,
+    where_runs_are,
+)
+from mnemoscope.cli.warned import Warned
+
+if TYPE_CHECKING:
+    from mnemoscope.runs import Record
+
+__all__ = ["app"]
+
+Metric = Annotated[str | None, typer.Option("--metric", help="Also this metric of all of them, step by step.")]
+
+app = typer.Typer(cls=Warned, add_completion=False, pretty_exceptions_enable=False, invoke_without_command=True)
+
+
+@app.callback()
+def runs(
+    context: typer.Context,
+    task: Task = None,
+    network: Network = None,
+    status: Status = None,
+    kind: Kind = None,
+    since: Since = None,
+    where: Where = None,
+    nested: Nested = False,
+    root: Root = None,
+    json: Json = False,
+) -> None:
+    """List what was run, and look into it.
+
+    Without a command, the same as `mnemoscope runs list`. RUN is the id of a run, a beginning of it, or its folder.
+    """
+    context.obj = root
+    given = (task, network, status, kind, since, where, nested or None, json or None)
+    if context.invoked_subcommand is None:
+        list_runs(context, task, network, status, kind, since, where, nested, root, json)
+    elif any(one is not None for one in given):
+        from mnemoscope.core.errors import UserError
+
+        raise UserError(f"options must come after the command: mnemoscope runs {context.invoked_subcommand} ...")
+
+
+@app.command("list")
+def list_runs(
+    context: typer.Context,
+    task: Task = None,
+    network: Network = None,
+    status: Status = None,
+    kind: Kind = None,
+    since: Since = None,
+    where: Where = None,
+    nested: Nested = False,
+    root: Root = None,
+    json: Json = False,
+) -> None:
+    """List runs, the newest last: what, of which network on which task, how far, how good."""
+    from mnemoscope.cli.runs_table import document, print_table
+    from mnemoscope.runs.query import select
+
+    base = where_runs_are(context, root)
+    filters = {"task": task, "network": network, "status": status, "kind": kind, "after": since, "where": where}
+    rows = select(base, **filters, nested=True)
+    shown = rows if nested else [row for row in rows if row["parent"] is None]
+    if json:
+        print_json({"root": str(base), "runs": [document(row) for row in shown]})
+        return
+    print_table(base, shown, hidden=len(rows) - len(shown), filtered=any(filters.values()))
+
+
+@app.command()
+def show(context: typer.Context, run: Name, root: Root = None, json: Json = False) -> None:
+    """Show one run: configuration, environment, status, metrics, checkpoints and whether they are whole."""
+    from mnemoscope.cli.runs_show import facts, print_facts
+
+    record = _record(run, where_runs_are(context, root))
+    if json:
+        print_json(facts(record))
+    else:
+        print_facts(record)
+
+
+@app.command()
+def compare(context: typer.Context, runs: Names, metric: Metric = None, root: Root = None, json: Json = False) -> None:
+    """Put runs side by side: what differs in their configurations, what came out, the last metrics."""
+    from mnemoscope.cli.runs_show import print_comparison
+    from mnemoscope.core.errors import UserError
+    from mnemoscope.core.result import plain
+    from mnemoscope.runs.compare import compared, curves
+
+    if len(runs) < 2:
+        raise UserError(f"compare takes two runs or more, got {len(runs)}")
+    base = where_runs_are(context, root)
+    records = [_record(run, base) for run in runs]
+    found: dict[str, Any] = compared(records)
+    steps = curves(records, metric) if metric else None
+    if json:
+        print_json(found | ({} if steps is None else {"metric": metric, "steps": plain(steps)}))
+    else:
+        print_comparison(found, base, metric, steps)
+
+
+def _record(run: str, base: Path) -> Record:
+    from mnemoscope.runs import find, load
+
+    return load(find(run, base), base)
+
+
+for command in (export, disk, gc, sql, rebuild):
+    app.command()(command)

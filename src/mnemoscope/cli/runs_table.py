@@ -1,0 +1,99 @@
+"""How a list of runs is printed."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from mnemoscope.cli.output import console
+from mnemoscope.cli.runs_options import printable
+
+__all__ = ["document", "number", "print_table", "short_ids", "when"]
+
+_JSON = ("spec", "summary", "last", "environment")
+_INTERNAL = ("signature", "checksum")
+_SHORTEST = 8
+
+
+def document(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row of the index for JSON, with what is JSON in it unfolded."""
+    found = {name: value for name, value in row.items() if name not in _INTERNAL}
+    return found | {name: None if found[name] is None else json.loads(found[name]) for name in _JSON}
+
+
+def print_table(base: Path, rows: Sequence[dict[str, Any]], *, hidden: int, filtered: bool) -> None:
+    """Print runs for a person."""
+    out = console(wide=True)
+    if not rows and not hidden:
+        out.print(f"No runs {'like that ' if filtered else ''}in {base}.", soft_wrap=True)
+        return
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for title in ("run", "kind", "task", "network", "seed", "status", "step", "score", "loss", "begun"):
+        right = title in ("seed", "step", "score", "loss")
+        table.add_column(title, justify="right" if right else "left", no_wrap=title != "run", overflow="fold")
+    short = short_ids([row["id"] for row in rows], base)
+    for row in rows:
+        cells = (short[row["id"]], row["kind"], row["task"], row["network"], row["seed"], row["status"], row["step"])
+        numbers = (number(row["score"]), number(row["loss"]))
+        table.add_row(*map(printable, cells), *numbers, when(row["created"]))
+    out.print(table)
+    out.print()
+    more = f" and {hidden} within others (--nested)" if hidden else ""
+    out.print(f"{len(rows)} run{'' if len(rows) == 1 else 's'}{more} in {base}.", soft_wrap=True)
+    _print_problems(rows, short)
+    out.print("More on one of them: mnemoscope runs show RUN")
+
+
+def _print_problems(rows: Sequence[dict[str, Any]], short: dict[str, str]) -> None:
+    out = console()
+    for row in rows:
+        reason = row["problems"] or (row["reason"] if row["status"] in ("failed", "damaged", "newer") else None)
+        if reason:
+            out.print(f"{printable(short[row['id']])} {row['status']}: {printable(reason)}", soft_wrap=True)
+
+
+def short_ids(ids: Sequence[str], base: Path) -> dict[str, str]:
+    """Return the shortest beginnings, of at least 8 letters, that tell runs from all others in a folder."""
+    from mnemoscope.runs.scan import scan
+
+    known = sorted({one.partition("/")[0] for one in (*ids, *(found.id for found in scan(base)))})
+    heads = {one: _distinct(one, known[max(place - 1, 0) : place + 2]) for place, one in enumerate(known)}
+    return {one: heads[one.partition("/")[0]] + "".join(one.partition("/")[1:]) for one in ids}
+
+
+def _distinct(name: str, neighbours: Sequence[str]) -> str:
+    """Return the shortest beginning that the neighbours in alphabetical order do not have.
+
+    Examples
+    --------
+    >>> _distinct("0123456789-fit-copy", ["01234567ff-fit-copy", "0123456789-fit-copy", "mine"])
+    '012345678'
+    """
+    shared = max((_shared(name, other) for other in neighbours if other != name), default=0)
+    return name[: max(shared + 1, _SHORTEST)]
+
+
+def _shared(one: str, other: str) -> int:
+    return next(
+        (place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
+    )
+
+
+def number(value: float | None) -> str:
+    """Return a number with the digits that a table has room for."""
+    return "" if value is None else f"{value:.4g}"
+
+
+def when(created: str | None) -> str:
+    """Return a time of the index in local time, to the minute."""
+    if not created:
+        return ""
+    try:
+        return datetime.datetime.fromisoformat(created).astimezone().strftime("%Y-%m-%d %H:%M")
+    except ValueError:
+        return printable(created)

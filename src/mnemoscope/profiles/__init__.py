@@ -1,0 +1,7 @@
+"""The main job: what a network remembers, measured within a minute, beside the established ones."""
+
+from mnemoscope.profiles.profile import Profile, compare, profile
+from mnemoscope.profiles.registry import Context, Part, PartResult, Scalar, part, parts
+from mnemoscope.profiles.target import Target
+
+__all__ = ["Context", "Part", "PartResult", "Profile", "Scalar", "Target", "compare", "part", "parts", "profile"]

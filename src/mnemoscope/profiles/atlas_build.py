@@ -1,0 +1,157 @@
+"""Building the atlas: row by row, each kept at once, those that are there not measured again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mnemoscope.core.errors import expected, positive_int
+from mnemoscope.nn.registry import get
+from mnemoscope.profiles.atlas_file import read, write
+from mnemoscope.profiles.atlas_thin import thinned
+from mnemoscope.profiles.equal import COUNTED, size_for
+from mnemoscope.profiles.rows import Row
+from mnemoscope.profiles.runner import Runner
+from mnemoscope.profiles.settings import Settings, environment
+from mnemoscope.profiles.store import check_writable
+from mnemoscope.profiles.target import Target
+
+__all__ = ["BUDGETS", "INPUT_SIZE", "REFERENCES", "Job", "build", "jobs", "seeds_at"]
+
+REFERENCES = (
+    *("linear-rnn", "rnn", "irnn", "orth-rnn"),
+    *("scornn", "scurnn", "nnrnn"),
+    *("lstm", "gru"),
+    *("rac", "2rnn"),
+)
+"""The reference set: first-order, orthogonal, unitary, non-normal, gated and multiplicative networks."""
+
+BUDGETS = (2**10, 2**12, 2**14, 2**16)
+"""Numbers of parameters of the recurrent part."""
+
+INPUT_SIZE = 1
+"""Numbers per step of the input, as a profile's unless told otherwise."""
+
+_LARGE = 2**14
+_FEW = 3
+
+
+@dataclass(frozen=True)
+class Job:
+    """One row to be measured."""
+
+    name: str
+    budget: int
+    quick: bool
+
+    @property
+    def label(self) -> str:
+        """What a person sees while it runs."""
+        return f"{self.name} at {self.budget:,} parameters{', quick' if self.quick else ''}"
+
+
+Watch = Callable[[Job, str], None]
+"""Told of every row whether it is ``"measured"`` or was ``"kept"``."""
+
+
+def seeds_at(budget: int, quick: bool) -> int | None:
+    """Return how many sets of weights are measured: as many as a profile takes, and three at the two largest budgets.
+
+    There a row takes minutes: at 2^16 parameters the state of a unitary network has 508 numbers, and Fisher memory,
+    Lyapunov exponents and Kreiss constant all take the third power of that.
+    """
+    return _FEW if budget >= _LARGE and not quick else None
+
+
+def jobs(names: Sequence[str] = (), budgets: Sequence[int] = (), *, quick: bool | None = None) -> list[Job]:
+    """Return the rows that are asked for, checked: the cheap ones first.
+
+    Parameters
+    ----------
+    names
+        Networks; none: the reference set.
+    budgets
+        Numbers of parameters; none: all four.
+    quick
+        Only those measured as a first look, or only the others; None: both.
+    """
+    for name in names:
+        if getattr(get(name), "kind", "recurrent") != "recurrent":
+            raise expected("a network of the atlas", "recurrent", name)
+    chosen = [positive_int("a budget", budget) for budget in budgets or BUDGETS]
+    ways = (True, False) if quick is None else (quick,)
+    return [
+        Job(name, budget, way)
+        for budget in sorted(set(chosen))
+        for way in ways
+        for name in dict.fromkeys(names or REFERENCES)
+    ]
+
+
+def build(
+    path: Path,
+    names: Sequence[str] = (),
+    budgets: Sequence[int] = (),
+    *,
+    quick: bool | None = None,
+    again: bool = False,
+    watch: Watch | None = None,
+) -> int:
+    """Measure the rows that are not in the file yet, and return how many were measured.
+
+    The file is written after every row, so that an interrupted build goes on where it stopped.
+
+    Parameters
+    ----------
+    path
+        The file; what it holds stays there.
+    names, budgets, quick
+        Which rows, as for `jobs`.
+    again
+        Measure also those that are there.
+    watch
+        Told before each row.
+    """
+    todo = jobs(names, budgets, quick=quick)
+    check_writable(path)
+    known = {_key(row): row for row in (read(path).rows if path.is_file() else ())}
+    measured = 0
+    for job, fresh in _needed(todo, known, again):
+        if watch is not None:
+            watch(job, "measured" if fresh else "kept")
+        if fresh:
+            row = _measured(job)
+            known[_key(row)] = row
+            measured += 1
+            write(path, [_narrow(each) for each in known.values()], _notes())
+    return measured
+
+
+def _needed(todo: Sequence[Job], known: dict[tuple[str, int, bool], Row], again: bool) -> Iterator[tuple[Job, bool]]:
+    for job in todo:
+        yield job, again or (job.name, job.budget, job.quick) not in known
+
+
+def _measured(job: Job) -> Row:
+    size = size_for(job.name, job.budget, INPUT_SIZE)
+    target = Target(job.name, {"hidden_size": size, "input_size": INPUT_SIZE})
+    (row,) = Runner([target], Settings(quick=job.quick, seeds=seeds_at(job.budget, job.quick))).run()
+    return {**row, "budget": job.budget, "environment": environment()}
+
+
+def _narrow(row: Row) -> Row:
+    return {**thinned(row), "budget": row["budget"], "environment": row["environment"]}
+
+
+def _key(row: Row) -> tuple[str, int, bool]:
+    return str(row["network"]["source"]), int(row["budget"]), bool(row["settings"]["quick"])
+
+
+def _notes() -> list[str]:
+    return [
+        f"Networks have about as many parameters as their budget, counted as: {COUNTED}.",
+        f"Inputs have {INPUT_SIZE} number per step; weights are initialised, one set for every seed.",
+        f"From {_LARGE:,} parameters on {_FEW} seeds are measured instead of 5, since a row takes minutes there.",
+        "Curves are thinned to 16 points; what depends on time (step_microseconds) is of the machine named.",
+    ]

@@ -1,0 +1,49 @@
+"""The references beside a profile: from the table that ships with the package, or measured anew."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mnemoscope.profiles.equal import parameters_of, size_for
+from mnemoscope.profiles.rows import Row
+from mnemoscope.profiles.settings import Settings
+from mnemoscope.profiles.target import Target
+
+__all__ = ["about", "stored", "targets_like"]
+
+
+def stored(row: Row, quick: bool) -> list[Row]:
+    """Return the rows of the table at the number of parameters nearest to a network's."""
+    from mnemoscope.profiles.atlas import references
+
+    return references(int(row["network"]["parameters"]), quick=quick)
+
+
+def targets_like(target: Target, settings: Settings) -> list[Target]:
+    """Return the networks of the table, at the sizes that have as many parameters as a network."""
+    from mnemoscope.profiles.atlas import references
+
+    network = target.network(settings.seed)
+    count, width = parameters_of(network), int(getattr(network, "input_size", 1))
+    found = []
+    for row in references(count, quick=settings.quick):
+        name, options = row["network"]["name"], row["network"]["options"]
+        size = size_for(name, count, width, **options)
+        found.append(Target(name, {"hidden_size": size, "input_size": width}, options))
+    return found
+
+
+def about(subject: Row, references: Sequence[Row], fresh: bool) -> str:
+    """Say where the references come from, and how near their numbers of parameters are."""
+    if not references:
+        return "There are no references beside it."
+    counts = sorted(row["network"]["parameters"] for row in references)
+    between = f"{counts[0]:,} to {counts[-1]:,} parameters" if counts[0] != counts[-1] else f"{counts[0]:,} parameters"
+    own = f"{subject['network']['parameters']:,}"
+    if fresh:
+        return f"The references were measured anew at equal parameters: {between}, against {own}."
+    made = references[0]["environment"]
+    return (
+        f"The references are from the table that ships with Mnemoscope (version {made.get('mnemoscope', '?')}, "
+        f"{made.get('date', '?')}), at the nearest number of parameters: {between}, against {own}."
+    )

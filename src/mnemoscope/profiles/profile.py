@@ -1,0 +1,224 @@
+"""`profile` and `compare`: what a person comes for."""
+
+from __future__ import annotations
+
+import html
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mnemoscope.core.errors import expected
+from mnemoscope.profiles.comparison import differences
+from mnemoscope.profiles.fresh import about, stored, targets_like
+from mnemoscope.profiles.page import build_page, keyed
+from mnemoscope.profiles.rows import Row
+from mnemoscope.profiles.runner import Runner
+from mnemoscope.profiles.settings import Settings
+from mnemoscope.profiles.store import Store, beside, check_writable
+from mnemoscope.profiles.summary import lines
+from mnemoscope.profiles.target import Target
+from mnemoscope.report import Page, Statement
+
+__all__ = ["Profile", "Work", "compare", "profile"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Profile:
+    """The memory profile of one network, or of several side by side.
+
+    Attributes
+    ----------
+    rows
+        What was measured: one row, plain JSON, per network.
+    references
+        Rows of established networks with about as many parameters.
+    verdict
+        What the numbers say, in plain words.
+    interrupted
+        Whether somebody stopped the work before its end.
+    command
+        What makes it again.
+    about_references
+        Where the references come from.
+    """
+
+    rows: tuple[Row, ...]
+    references: tuple[Row, ...] = ()
+    verdict: tuple[Statement, ...] = ()
+    interrupted: bool = False
+    command: str = ""
+    about_references: str = ""
+    failed: tuple[str, ...] = field(default=())
+
+    @property
+    def page(self) -> Page:
+        """The page, as data."""
+        return build_page(
+            self.rows,
+            self.references,
+            self.verdict,
+            command=self.command,
+            about_references=self.about_references,
+        )
+
+    def to_html(self, path: str | os.PathLike[str]) -> Path:
+        """Write the page: one file, which needs nothing else."""
+        from mnemoscope.report import write
+
+        write(self.page, Path(path))
+        return Path(path)
+
+    def export(self, folder: str | os.PathLike[str]) -> list[Path]:
+        """Write every figure as SVG and PDF, every table as CSV and LaTeX, the methods and the references."""
+        from mnemoscope.report import export
+
+        return list(export(self.page, Path(folder)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything, ready for JSON: one network's row, or all of several under ``profiles``."""
+        rest = {
+            "references": list(self.references),
+            "verdict": [asdict(statement) for statement in self.verdict],
+            "about_references": self.about_references,
+            "interrupted": self.interrupted,
+        }
+        if len(self.rows) == 1:
+            return {**self.rows[0], **rest}
+        several = {"profiles": list(self.rows), "differences": differences(self.rows)}
+        return {"schema": "mnemoscope.comparison/1", **several, **rest}
+
+    def __str__(self) -> str:
+        return "\n".join(lines(self.rows, self.references, self.verdict))
+
+    def __repr__(self) -> str:
+        return f"<Profile of {', '.join(row['label'] for row in self.rows)}>"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
+
+
+def profile(
+    network: Any,
+    hidden_size: int | None = None,
+    *,
+    input_size: int | None = None,
+    num_layers: int | None = None,
+    options: Mapping[str, Any] | None = None,
+    quick: bool = False,
+    seed: int = 0,
+    seeds: int | None = None,
+    budget: float | None = None,
+    fresh: bool = False,
+    html: str | os.PathLike[str] | None = None,
+    **more: Any,
+) -> Profile:
+    """Measure what a network remembers, and set it beside established networks with as many parameters.
+
+    Parameters
+    ----------
+    network
+        A registry name, ``file.py:Class`` (which runs the file), ``file.safetensors``, a class or function that builds
+        one, or any module, which `mnemoscope.adapt` understands. A module and a saved network are measured with
+        their own weights, all others with freshly initialised ones at several seeds.
+    hidden_size, input_size, num_layers
+        Sizes of a network that is built; by default 64 units, one input, one layer.
+    options, more
+        Further arguments of its constructor, such as ``rank=8``.
+    quick
+        A first look within seconds.
+    seed, seeds
+        The first seed, and how many sets of weights; by default 5, or 3 for a quick look.
+    budget
+        Seconds that measuring may take. What it does not suffice for is listed.
+    fresh
+        Measure the references too, at exactly as many parameters, instead of taking them from the table.
+    html
+        Where to write the page; results are then kept beside it, and taken up again.
+
+    Returns
+    -------
+    Profile
+
+    Examples
+    --------
+    >>> import mnemoscope as ms
+    >>> found = ms.profile("rnn", hidden_size=8, quick=True)  # doctest: +SKIP
+    >>> found.to_html("rnn.html")  # doctest: +SKIP
+    """
+    given = {"hidden_size": hidden_size, "input_size": input_size, "num_layers": num_layers}
+    sizes = {name: value for name, value in given.items() if value is not None}
+    target = Target(network, sizes, {**(options or {}), **more})
+    settings = Settings(quick=quick, seed=seed, seeds=seeds, budget=budget)
+    return _profiled([target], settings, fresh, html)
+
+
+def compare(*networks: Any, quick: bool = False, seed: int = 0, seeds: int | None = None, **more: Any) -> Profile:
+    """Profile several networks side by side: each a name, file, class or module, or a `Target` with sizes."""
+    if len(networks) < 2:
+        raise expected("compare", "called with at least two networks", list(networks))
+    own = {name: more.pop(name) for name in ("hidden_size", "input_size", "num_layers") if name in more}
+    budget, fresh, html = more.pop("budget", None), more.pop("fresh", False), more.pop("html", None)
+    targets = [each if isinstance(each, Target) else Target(each, _sizes_for(each, own), more) for each in networks]
+    return _profiled(targets, Settings(quick=quick, seed=seed, seeds=seeds, budget=budget), fresh, html)
+
+
+def _sizes_for(network: Any, sizes: dict[str, int]) -> dict[str, int]:
+    return {} if Target(network).trained else sizes
+
+
+def _profiled(targets: Sequence[Target], settings: Settings, fresh: bool, html: Any) -> Profile:
+    if html is not None:
+        check_writable(Path(html))
+    store = Store(None if html is None else beside(html))
+    work = Work(targets, settings, store, fresh=fresh)
+    command = f"ms.{'profile' if len(targets) == 1 else 'compare'}({', '.join(target.label for target in targets)})"
+    found = work.finish(work.runner.run(), command)
+    if found.interrupted and html is None:
+        raise KeyboardInterrupt
+    if html is not None:
+        found.to_html(html)
+    return found
+
+
+class Work:
+    """Networks and what they are set beside, ready to be measured: everything that can be wrong is found before that.
+
+    Parameters
+    ----------
+    targets
+        What the profile is about.
+    settings
+        How much to do.
+    store
+        Where results are kept.
+    fresh
+        Measure the references too.
+    """
+
+    def __init__(self, targets: Sequence[Target], settings: Settings, store: Store, *, fresh: bool = False) -> None:
+        self.subjects, self.fresh = len(targets), fresh
+        more = targets_like(targets[0], settings) if fresh else []
+        self.runner = Runner([*targets, *more], settings, store)
+        self._stored = [] if fresh else stored(self.runner.rows()[0], settings.quick)
+
+    def finish(self, rows: Sequence[Row], command: str) -> Profile:
+        """Set what was measured beside the references."""
+        own = keyed(rows[: self.subjects])
+        others = keyed(rows[self.subjects :] if self.fresh else self._stored, [row["key"] for row in own])
+        return Profile(
+            rows=tuple(own),
+            references=tuple(others),
+            verdict=_verdict(own, others),
+            interrupted=self.runner.interrupted,
+            command=command,
+            about_references=about(own[0], others, self.fresh),
+            failed=tuple(name for row in own for name, each in row["parts"].items() if each["status"] == "failed"),
+        )
+
+
+def _verdict(subjects: Sequence[Row], references: Sequence[Row]) -> tuple[Statement, ...]:
+    from mnemoscope.profiles.verdict import verdict
+
+    return tuple(statement for row in subjects for statement in verdict(row, list(references)))

@@ -1,0 +1,74 @@
+"""How much work a profile is, and what it was done with."""
+
+from __future__ import annotations
+
+import datetime
+import platform
+from dataclasses import dataclass
+from typing import Any
+
+from mnemoscope.core.errors import expected, positive_int
+
+__all__ = ["Settings", "environment"]
+
+_SEEDS = {False: 5, True: 3}
+"""How many sets of weights are drawn, by `quick`: an interval from fewer than three says nothing."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a person chose.
+
+    Attributes
+    ----------
+    quick
+        A first look.
+    seed
+        The first seed.
+    seeds
+        How many sets of weights a network without its own is measured with; None: 5, or 3 for a first look.
+    budget
+        Seconds that measuring may take; None: as long as it takes.
+    """
+
+    quick: bool = False
+    seed: int = 0
+    seeds: int | None = None
+    budget: float | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.seed, bool) or not isinstance(self.seed, int) or not 0 <= self.seed < 2**62:
+            raise expected("seed", "a whole number of at least 0", self.seed)
+        if self.seeds is not None:
+            positive_int("seeds", self.seeds)
+        if self.budget is not None and not self.budget > 0:
+            raise expected("the budget", "a time above zero", self.budget)
+
+    def seeds_of(self, trained: bool) -> list[int]:
+        """Return the seeds: one where the weights are somebody's own."""
+        count = 1 if trained else self.seeds or _SEEDS[self.quick]
+        return list(range(self.seed, self.seed + count))
+
+    def to_dict(self, trained: bool) -> dict[str, Any]:
+        """Return ``row["settings"]``."""
+        return {"quick": self.quick, "seeds": self.seeds_of(trained), "budget": self.budget}
+
+
+def environment() -> dict[str, Any]:
+    """Return ``row["environment"]``: versions, threads, machine and date."""
+    import numpy
+    import scipy
+    import torch
+
+    from mnemoscope import __version__
+
+    return {
+        "mnemoscope": __version__,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "numpy": numpy.__version__,
+        "scipy": scipy.__version__,
+        "threads": torch.get_num_threads(),
+        "machine": f"{platform.system()} {platform.machine()}",
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+    }

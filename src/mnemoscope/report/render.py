@@ -1,0 +1,105 @@
+"""The page as one HTML file that needs nothing else: no network, no font, no library."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mnemoscope.core.references import REFERENCES
+from mnemoscope.report.check import check, references
+from mnemoscope.report.data import embedded, page_data
+from mnemoscope.report.files import writable, write_whole
+from mnemoscope.report.page import Page, Statement
+from mnemoscope.report.palette import looks
+from mnemoscope.report.tables import number
+from mnemoscope.report.theme import colours
+
+if TYPE_CHECKING:
+    import jinja2
+
+__all__ = ["bibtex", "render", "write"]
+
+_SCRIPTS = ("dom.js", "scale.js", "curves.js", "ends.js", "ranked.js", "plane.js", "save.js", "figure.js", "page.js")
+_TONES = {"good": "In its favour", "bad": "Against it", "neutral": "Worth knowing"}
+
+
+def render(page: Page) -> str:
+    """Return the page as HTML.
+
+    Every text is escaped, and the only scripts and styles that a browser will run are those whose hash stands in the
+    page's own policy, so that nothing in a network's name can become one.
+    """
+    import markupsafe
+
+    check(page)
+    style = colours(looks(page.entries)) + _template("page.css")
+    early = _template("early.js")
+    script = '(() => {\n"use strict";\n' + "\n".join(_template(name) for name in _SCRIPTS) + "})();\n"
+    works = {key: REFERENCES[key] for key in references(page)}
+    text = (
+        _environment()
+        .get_template("page.html.j2")
+        .render(
+            page=page,
+            policy=_policy([early, script], style),
+            style=markupsafe.Markup(style),
+            early=markupsafe.Markup(early),
+            script=markupsafe.Markup(script),
+            data=markupsafe.Markup(embedded(page_data(page))),
+            tones=_tones(page.verdict),
+            titles={section.name: section.title for section in page.sections},
+            works=works,
+            bibtex=bibtex(page),
+            number=number,
+        )
+    )
+    return text.encode("utf-8", "replace").decode()  # half of a surrogate pair has no place in a file
+
+
+def write(page: Page, path: str | os.PathLike[str]) -> Path:
+    """Write the page to a file, whole or not at all; one line says why where it cannot be written."""
+    file = writable(path)
+    return write_whole(file, render(page).encode())
+
+
+def bibtex(page: Page) -> str:
+    """Return the BibTeX entries of all works that a page names."""
+    return "\n\n".join(REFERENCES[key].bibtex() for key in references(page)) + "\n"
+
+
+def _tones(verdict: tuple[Statement, ...]) -> list[tuple[str, str, list[Statement]]]:
+    groups = ((tone, title, [one for one in verdict if one.tone == tone]) for tone, title in _TONES.items())
+    return [group for group in groups if group[2]]
+
+
+def _environment() -> jinja2.Environment:
+    import jinja2
+
+    return jinja2.Environment(
+        loader=jinja2.FunctionLoader(_template),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def _template(name: str) -> str:
+    return (files("mnemoscope.report") / "templates" / name).read_text(encoding="utf-8")
+
+
+def _policy(scripts: list[str], style: str) -> str:
+    """Return what a browser may load for the page: its own scripts and style by their hashes, and pictures it made."""
+    run = " ".join(_hash(script) for script in scripts)
+    return (
+        f"default-src 'none'; script-src {run}; style-src {_hash(style)}; img-src data: blob:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

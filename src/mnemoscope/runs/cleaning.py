@@ -1,0 +1,132 @@
+"""Cleaning up: first a plan, then its execution. Nothing of a run that is being written is ever touched."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from mnemoscope.core.errors import UserError
+from mnemoscope.runs.checkpoint import checked_files
+from mnemoscope.runs.disk import checkpoint_files, known_files, leftovers, size
+from mnemoscope.runs.document import read_document
+from mnemoscope.runs.errors import Damaged
+from mnemoscope.runs.files import remove
+from mnemoscope.runs.layout import CHECKPOINTS, CONFIG, LOCK
+from mnemoscope.runs.lock import Held, Lock
+from mnemoscope.runs.status import read_status, write_status
+
+__all__ = ["Choices", "Removal", "execute", "plan"]
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What may be removed besides leftovers.
+
+    Attributes
+    ----------
+    older
+        Checkpoints older than the newest, except the best; only where the newest is whole.
+    weights
+        All checkpoints of finished runs.
+    failed, interrupted
+        Whole runs.
+    """
+
+    older: bool = False
+    weights: bool = False
+    failed: bool = False
+    interrupted: bool = False
+
+
+@dataclass(frozen=True)
+class Removal:
+    """Files of one run that are to be removed together, why, and how many bytes they are."""
+
+    run: str
+    folder: Path
+    status: str
+    what: str
+    files: tuple[Path, ...]
+    bytes: int
+
+
+def plan(base: Path, rows: Iterable[dict[str, Any]], choices: Choices) -> list[Removal]:
+    """Return what is to be removed of the runs in `rows` (of the index). Nothing is touched."""
+    found: list[Removal] = []
+    for row in rows:
+        if row["status"] not in ("running", "newer", "damaged"):
+            found += _of_run(base / row["id"], row["id"], row["status"], choices)
+    return found
+
+
+def execute(removal: Removal) -> int:
+    """Remove what a plan says, unless the run has changed since; return the number of bytes."""
+    lock = Lock(removal.folder / LOCK)
+    try:
+        lock.acquire()
+    except Held as held:
+        raise UserError(f"run {removal.run} is in use by {held.owner}: nothing of it is removed") from None
+    try:
+        if _status(removal.folder) != removal.status:
+            raise UserError(f"run {removal.run} has changed meanwhile: nothing of it is removed")
+        freed = 0
+        for path in removal.files:
+            freed += size(path)
+            remove(path)
+        if removal.what == _WEIGHTS:
+            write_status(removal.folder, replace(read_status(removal.folder), checkpoint=None))
+        for folder in (removal.folder / CHECKPOINTS, removal.folder):
+            with contextlib.suppress(OSError):  # whatever else is in there stays
+                folder.rmdir()
+    finally:
+        lock.release()
+    return freed
+
+
+_WEIGHTS = "all checkpoints"
+
+
+def _of_run(folder: Path, run: str, status: str, choices: Choices) -> Iterator[Removal]:
+    if (status == "failed" and choices.failed) or (status == "interrupted" and choices.interrupted):
+        yield _removal(folder, run, status, "the whole run", known_files(folder))
+        return
+    old = leftovers(folder)
+    if old:
+        yield _removal(folder, run, status, "leftovers", old)
+    if choices.weights and status == "finished":
+        what, files = _WEIGHTS, checkpoint_files(folder)
+    elif choices.older:
+        what, files = "older checkpoints", _older(folder)
+    else:
+        return
+    if files:
+        yield _removal(folder, run, status, what, itertools.chain(*files.values()))
+
+
+def _removal(folder: Path, run: str, status: str, what: str, files: Iterable[Path]) -> Removal:
+    listed = tuple(files)
+    return Removal(run, folder, status, what, listed, sum(map(size, listed)))
+
+
+def _older(folder: Path) -> dict[int, list[Path]]:
+    files = checkpoint_files(folder)
+    try:
+        _, key = read_document(folder / CONFIG)
+        marks = {step: checked_files(folder / CHECKPOINTS, step, key)[0]["best"] for step in files}
+    except Damaged:
+        return {}  # where something is damaged, the older one is needed
+    kept = {max(files, default=None), max((step for step, best in marks.items() if best), default=None)}
+    return {step: paths for step, paths in files.items() if step not in kept}
+
+
+def _status(folder: Path) -> str:
+    """Return the state of a run whose lock we hold."""
+    try:
+        state = read_status(folder).state
+    except UserError:
+        return "interrupted"
+    return "interrupted" if state == "running" else state

@@ -1,0 +1,171 @@
+"""The index: one SQLite file beside the runs, which can always be made again from them.
+
+The folders are the truth. Before it is read, the index is brought up to date with them; a damaged or missing one is
+made anew, and where no file can be had (a network file system, a folder that may not be written) one in memory serves.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from mnemoscope.core.errors import UserError
+from mnemoscope.runs.errors import warn
+from mnemoscope.runs.filesystem import network_file_system
+from mnemoscope.runs.lock import Held, Lock
+from mnemoscope.runs.names import identity, root
+from mnemoscope.runs.rows import COLUMNS, checksum, row
+from mnemoscope.runs.scan import Found, parent_of, scan
+
+__all__ = ["FILE", "current", "index", "note", "rebuild"]
+
+FILE = "index.sqlite"
+
+_LOCK = ".index.lock"
+_VERSION = 1
+_BUSY = 10.0
+_UPSERT = f"INSERT OR REPLACE INTO runs ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
+
+
+def index(where: str | os.PathLike[str] | None = None) -> list[dict[str, Any]]:
+    """Return the rows of all runs in a folder (see `root`), the newest last."""
+    with contextlib.closing(current(root(where))) as connection:
+        cursor = connection.execute("SELECT * FROM runs ORDER BY created, id")
+        return [dict(zip(COLUMNS, values, strict=True)) for values in cursor]
+
+
+def rebuild(where: str | os.PathLike[str] | None = None) -> int:
+    """Throw the index away and make it again from the folders; return the number of runs."""
+    base = root(where)
+    if base.is_dir():
+        with _writing(base):
+            _remove(base)
+    return len(index(base))
+
+
+def note(base: Path, folder: Path) -> None:
+    """Write one run's row, if that is possible at once: whoever reads the index brings it up to date anyway."""
+    if network_file_system(base):
+        return
+    with contextlib.suppress(sqlite3.Error, UserError, OSError), _writing(base, patience=1.0):
+        connection = _connect(base / FILE)
+        with contextlib.closing(connection), connection:
+            _put(connection, Found(identity(folder, base), folder, parent_of(folder, base)))
+
+
+def current(base: Path) -> sqlite3.Connection:
+    """Return a connection to an index that is up to date: that beside the runs, or one in memory."""
+    if not base.is_dir():
+        return _in_memory(base)
+    kind = network_file_system(base)
+    if kind:
+        warn(f"the index of {str(base)!r} is in memory, since SQLite's WAL does not work on a file system of {kind}")
+        return _in_memory(base)
+    try:
+        with _writing(base):
+            return _on_disk(base)
+    except (sqlite3.Error, UserError, OSError) as error:
+        warn(f"the index of {str(base)!r} is in memory, since its file cannot be written: {error}")
+        return _in_memory(base)
+
+
+def _in_memory(base: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(":memory:")
+    _prepare(connection)
+    _update(connection, base)
+    return connection
+
+
+def _on_disk(base: Path) -> sqlite3.Connection:
+    path = base / FILE
+    if not _is_sound(path):
+        if os.path.lexists(path):
+            warn(f"{str(path)!r} was damaged or of another version, and is made again from the folders")
+        _remove(base)
+    connection = _connect(path)
+    try:
+        _update(connection, base)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _is_sound(path: Path) -> bool:
+    """Say whether the index is there, of this version, consistent, and every row as it was written."""
+    if not path.is_file() or path.is_symlink():
+        return False
+    try:
+        with contextlib.closing(_connect(path)) as connection:
+            if connection.execute("PRAGMA user_version").fetchone()[0] != _VERSION:
+                return False
+            if connection.execute("PRAGMA integrity_check(1)").fetchone()[0] != "ok":
+                return False
+            found = [dict(zip(COLUMNS, values, strict=True)) for values in connection.execute("SELECT * FROM runs")]
+        return all(one["checksum"] == checksum(one) for one in found)
+    except sqlite3.OperationalError as error:
+        if "locked" in str(error) or "busy" in str(error):
+            raise
+        return False
+    except (sqlite3.Error, UserError, ValueError, UnicodeDecodeError):
+        return False
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, timeout=_BUSY)
+    try:
+        mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+        if mode != "wal":
+            raise sqlite3.OperationalError(f"its journal is {mode!r} instead of WAL")
+        connection.execute("PRAGMA synchronous = OFF")  # what the loss of power damages is made again
+        _prepare(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _prepare(connection: sqlite3.Connection) -> None:
+    if connection.execute("PRAGMA user_version").fetchone()[0] == 0:
+        columns = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
+        with connection:
+            connection.execute(f"CREATE TABLE IF NOT EXISTS runs ({columns})")
+            connection.execute(f"PRAGMA user_version = {_VERSION}")
+
+
+def _update(connection: sqlite3.Connection, base: Path) -> None:
+    """Bring the rows up to date with the folders."""
+    known = dict(connection.execute("SELECT id, signature FROM runs"))
+    found = {one.id: one for one in scan(base)}
+    with connection:
+        connection.executemany("DELETE FROM runs WHERE id = ?", [(gone,) for gone in known if gone not in found])
+        for one in found.values():
+            if known.get(one.id) != one.signature():
+                _put(connection, one)
+
+
+def _put(connection: sqlite3.Connection, found: Found) -> None:
+    connection.execute(_UPSERT, tuple(row(found).values()))
+
+
+def _remove(base: Path) -> None:
+    # The log of a file that is gone must not be taken for that of the next.
+    for ending in ("-wal", "-shm", ""):
+        (base / f"{FILE}{ending}").unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _writing(base: Path, patience: float = _BUSY) -> Iterator[None]:
+    lock = Lock(base / _LOCK)
+    try:
+        lock.acquire(patience)
+    except Held as held:
+        raise UserError(f"the index is {held}") from None
+    try:
+        yield
+    finally:
+        lock.release()

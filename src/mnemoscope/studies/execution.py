@@ -1,0 +1,86 @@
+"""Running the plan of a study: each run once, kept in the record, taken up again after an interruption."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mnemoscope import runs
+from mnemoscope.core.errors import UserError, choice
+from mnemoscope.core.registry import Registry
+from mnemoscope.studies.study import SCALES, Outcome, RunSpec, Study
+
+__all__ = ["EXECUTORS", "Executor", "collected", "execute", "executor", "planned"]
+
+Executor = Callable[[Mapping[str, Any], Path], Mapping[str, Any]]
+"""Runs the settings of one kind of run, in a folder of its own, and returns the summary, plain JSON."""
+
+EXECUTORS: Registry[Executor] = Registry("kind of run", "mnemoscope.executors", object)
+
+
+def executor(kind: str) -> Callable[[Executor], Executor]:
+    """Return a decorator that registers what executes one kind of run."""
+    return EXECUTORS.register(kind)
+
+
+def planned(study: Study, scale: str) -> list[RunSpec]:
+    """Return the plan of a study at one scale, or raise when there is no such scale."""
+    return study.plan(choice("scale", scale, SCALES))
+
+
+def execute(specs: Sequence[RunSpec], root: Path | None = None, minutes: float | None = None) -> Iterator[Outcome]:
+    """Run what has not been run yet, and give each outcome when it is there.
+
+    Parameters
+    ----------
+    specs
+        The runs, in order.
+    root
+        Where runs live; by default $MNEMOSCOPE_RUNS, else ./runs.
+    minutes
+        After these no new run begins; what is there is kept, and the same call goes on from there.
+    """
+    home = runs.root() if root is None else root
+    begin = time.monotonic()
+    for spec in specs:
+        outcome = _kept(spec, home)
+        if outcome is None:
+            if minutes is not None and time.monotonic() - begin > 60 * minutes:
+                return
+            outcome = _run(spec, home)
+        yield outcome
+
+
+def collected(specs: Sequence[RunSpec], root: Path | None = None) -> list[Outcome]:
+    """Return the outcomes that the record has already."""
+    home = runs.root() if root is None else root
+    return [outcome for spec in specs if (outcome := _kept(spec, home)) is not None]
+
+
+def _folder(spec: RunSpec, home: Path) -> Path:
+    return home / f"study-{spec.key}"
+
+
+def _kept(spec: RunSpec, home: Path) -> Outcome | None:
+    folder = _folder(spec, home)
+    if not folder.is_dir():
+        return None
+    record = runs.load(folder)
+    if record.status != "finished" or record.summary is None:
+        return None
+    return Outcome(spec, record.summary["result"], float(record.summary["seconds"]))
+
+
+def _run(spec: RunSpec, home: Path) -> Outcome:
+    begin = time.monotonic()
+    with runs.open(spec.content, folder=_folder(spec, home), kind="study") as run:
+        try:
+            found = dict(EXECUTORS[spec.kind](spec.settings, run.folder))
+        except UserError as error:
+            run.fail(str(error))
+            raise
+        seconds = time.monotonic() - begin
+        run.finish({"result": found, "seconds": round(seconds, 3)})
+    return Outcome(spec, found, seconds)

@@ -1,0 +1,178 @@
+"""The files that tasks read: which they are, where they come from, under which licence, and whether they are sound.
+
+Nothing is downloaded: the user names a folder, by ``data=`` or the environment variable MNEMOSCOPE_DATA.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mnemoscope.core.errors import UserError, expected
+from mnemoscope.tasks.reading import Damaged, content
+
+__all__ = ["DATASETS", "VARIABLE", "DataFile", "Dataset", "data_folder", "find", "read", "state"]
+
+VARIABLE = "MNEMOSCOPE_DATA"
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """One file of a data set.
+
+    Attributes
+    ----------
+    name
+        As it is published, without ``.gz``.
+    size
+        Of the content in bytes, where one version is used by everybody.
+    sha256
+        Of the content, where we have seen it.
+    others
+        Other names under which people keep it.
+    """
+
+    name: str
+    size: int
+    sha256: str | None = None
+    others: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A set of files with its source and licence; `folders` are where it is looked for below the data folder."""
+
+    name: str
+    title: str
+    files: tuple[DataFile, ...]
+    folders: tuple[str, ...]
+    source: str
+    licence: str
+    tasks: tuple[str, ...]
+
+    def advice(self) -> str:
+        """Say where to get it, in half a line."""
+        return f"get {self.title} from {self.source} (licence: {self.licence})"
+
+
+def _idx(name: str, size: int, sha256: str) -> DataFile:
+    return DataFile(name, size, sha256, (name.replace("-idx", ".idx"),))
+
+
+_MNIST = Dataset(
+    "mnist",
+    "MNIST",
+    (
+        _idx("train-images-idx3-ubyte", 47040016, "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db"),
+        _idx("train-labels-idx1-ubyte", 60008, "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5"),
+        _idx("t10k-images-idx3-ubyte", 7840016, "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7"),
+        _idx("t10k-labels-idx1-ubyte", 10008, "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2"),
+    ),
+    ("mnist", "MNIST", "MNIST/raw"),
+    "https://ossci-datasets.s3.amazonaws.com/mnist/ (a mirror of http://yann.lecun.com/exdb/mnist/)",
+    "CC BY-SA 3.0",
+    ("mnist", "pmnist", "smnist"),
+)
+_SHAKESPEARE = Dataset(
+    "tinyshakespeare",
+    "Tiny Shakespeare",
+    (
+        DataFile(
+            "input.txt",
+            1115394,
+            "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed",
+            ("tinyshakespeare.txt", "shakespeare.txt"),
+        ),
+    ),
+    ("tinyshakespeare", "shakespeare"),
+    "https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshakespeare/input.txt",
+    "public domain",
+    ("shakespeare",),
+)
+_PTB = Dataset(
+    "ptb",
+    "Penn Treebank",
+    tuple(
+        DataFile(f"ptb.{part}.txt", size, None, (f"ptb.char.{part}.txt",))
+        for part, size in (("train", 5101618), ("valid", 399782), ("test", 449945))
+    ),
+    ("ptb", "penn", "penn-treebank", "simple-examples/data"),
+    "https://www.fit.vutbr.cz/~imikolov/rnnlm/simple-examples.tgz, folder data",
+    "LDC User Agreement, LDC99T42",
+    ("ptb",),
+)
+
+DATASETS = {dataset.name: dataset for dataset in (_MNIST, _SHAKESPEARE, _PTB)}
+"""Every data set by its name."""
+
+
+def data_folder(given: str | os.PathLike[str] | None) -> Path | None:
+    """Return the folder of the data: the one given, else that of MNEMOSCOPE_DATA, else None."""
+    named = given if given is not None else os.environ.get(VARIABLE) or None
+    if named is None:
+        return None
+    if not isinstance(named, str | os.PathLike):
+        raise expected("data", "the path of a folder", named)
+    if not Path(named).is_dir():
+        raise expected("the data folder", "a folder that exists", str(named))
+    return Path(named)
+
+
+def find(dataset: Dataset, file: DataFile, folder: Path) -> Path | None:
+    """Return where a file is, compressed or not, in the folder or in one of the set's own below it."""
+    names = [name + ending for name in (file.name, *file.others) for ending in ("", ".gz")]
+    places = (folder / below / name for below in ("", *dataset.folders) for name in names)
+    return next((place for place in places if place.is_file()), None)
+
+
+def read(dataset: Dataset, file: DataFile, folder: Path | None, verify: bool) -> bytes:
+    """Return the content of a file, or raise one line that says what is wrong and where to get the file."""
+    if folder is None:
+        how = f"name their folder with data=, --data or {VARIABLE}"
+        raise UserError(f"the files of {dataset.title} are needed: {how}; {dataset.advice()}")
+    path = find(dataset, file, folder)
+    if path is None:
+        raise UserError(f"there is no {file.name} in {str(folder)!r}; {dataset.advice()}")
+    try:
+        found = content(path)
+        if verify and (why := _difference(file, path, found)):
+            raise Damaged(f"it is not the published one ({why})")
+    except Damaged as error:
+        raise unsound(dataset, path, error) from error
+    return found
+
+
+def _difference(file: DataFile, path: Path, found: bytes) -> str:
+    """Say in what a content differs from the published one, as far as that is known; nothing when it does not."""
+    if file.sha256 is not None:
+        digest = hashlib.sha256(found).hexdigest()
+        return "" if digest == file.sha256 else f"SHA-256 {digest[:16]}.."
+    # A copy of another name, with its characters set apart, has a size of its own.
+    published = len(found) == file.size or path.name.removesuffix(".gz") != file.name
+    return "" if published else f"{len(found)} bytes instead of {file.size}"
+
+
+def unsound(dataset: Dataset, path: Any, why: object) -> UserError:
+    """Build the error of a file that cannot be used."""
+    return UserError(f"{str(path)!r} cannot be used: {why}; {dataset.advice()}")
+
+
+def state(dataset: Dataset, file: DataFile, folder: Path | None) -> tuple[str, Path | None]:
+    """Say of a file whether it is ``"missing"``, ``"checked"``, ``"not checked"``, ``"altered"`` or ``"damaged"``.
+
+    Checked: its SHA-256 is the published one's. Not checked: we know its size only, and that is right. Altered: another
+    SHA-256, or another size.
+    """
+    path = None if folder is None else find(dataset, file, folder)
+    if path is None:
+        return "missing", None
+    try:
+        found = content(path)
+    except Damaged:
+        return "damaged", path
+    if _difference(file, path, found):
+        return "altered", path
+    return ("not checked" if file.sha256 is None else "checked"), path

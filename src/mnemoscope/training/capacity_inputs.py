@@ -1,0 +1,131 @@
+"""What `capacity` was given, checked: the network that is built for each seed, the levels that are tried."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import torch
+from torch import nn
+
+from mnemoscope.core.errors import Description, UserError, expected, positive_int
+from mnemoscope.nn.registry import create
+from mnemoscope.tasks import Task
+from mnemoscope.training.family import family
+from mnemoscope.training.search import Tried, next_by_bisection, next_on_grid
+from mnemoscope.training.seeds import check_seed, stream
+from mnemoscope.training.spec import describe_network
+
+__all__ = ["Builder", "Network", "checked_seeds", "maker", "share", "strategy"]
+
+Network = str | Callable[..., nn.Module] | nn.Module
+
+_WIDTH = 64
+_FIRST = 8
+"""The first level is the task's own over this."""
+
+
+class Builder(NamedTuple):
+    """What builds the network of a seed, what it is called, and what it is as JSON."""
+
+    label: str
+    build: Callable[[int], nn.Module]
+    spec: dict[str, Any]
+
+
+def maker(
+    network: Network,
+    task: Task,
+    *,
+    hidden_size: int | None,
+    num_layers: int,
+    parameters: int | None,
+    count: str,
+    options: Mapping[str, Any],
+) -> Builder:
+    """Return what builds the network of each seed."""
+    if isinstance(network, nn.Module):
+        return _copies(network, hidden_size, parameters, options)
+    layers = positive_int("num_layers", num_layers)
+    if hidden_size is not None and parameters is not None:
+        raise UserError(f"give hidden_size or parameters, not both: got {hidden_size} and {parameters}")
+    if parameters is not None:
+        if not isinstance(network, str):
+            raise expected("network", "a registry name where parameters are given", network)
+        sizes = {"input_size": task.input_size, "output_size": task.output_size}
+        hidden_size = family(network, parameters, (layers,), count=count, **sizes, **options)[0].hidden_size
+    width = positive_int("hidden_size", _WIDTH if hidden_size is None else hidden_size)
+    given = {"num_layers": layers, **options} if layers > 1 or isinstance(network, str) else dict(options)
+    make = partial(create, network) if isinstance(network, str) else network
+    if not callable(make):
+        raise expected("network", "a name, a class, a function or a layer", Description(f"a {type(network).__name__}"))
+    name = network if isinstance(network, str) else getattr(network, "__name__", "network")
+    deep = f", {layers} layers" if layers > 1 else ""
+    spec = {"network": name, "hidden_size": width, "num_layers": layers, "options": dict(options)}
+    return Builder(f"{name} (n = {width}{deep})", partial(_build, make, task.input_size, width, given), spec)
+
+
+def _build(make: Callable[..., nn.Module], input_size: int, width: int, options: Mapping[str, Any], seed: int) -> nn.Module:
+    """Build a network with the weights of a seed, whoever draws them: torch's global generator is left as it was."""
+    with torch.random.fork_rng(devices=[]):
+        torch.random.set_rng_state(stream(seed, "layer").get_state())
+        return make(input_size=input_size, hidden_size=width, **options)
+
+
+def _copies(layer: nn.Module, hidden_size: int | None, parameters: int | None, options: Mapping[str, Any]) -> Builder:
+    if hidden_size is not None or parameters is not None or options:
+        raise UserError("a layer has its sizes and options already: give its class to choose them")
+    if not callable(getattr(layer, "reset_parameters", None)):
+        raise UserError(f"{type(layer).__name__} has no reset_parameters(), so that seeds cannot differ: give its class")
+
+    def build(seed: int) -> nn.Module:
+        twin = copy.deepcopy(layer)
+        with torch.random.fork_rng(devices=[]):
+            torch.random.set_rng_state(stream(seed, "layer").get_state())
+            twin.reset_parameters()
+        return twin
+
+    return Builder(type(layer).__name__, build, {"network": describe_network(layer)})
+
+
+def strategy(
+    task: Task, *, start: int | None, largest: int | None, grid: Sequence[int] | None, resolution: float
+) -> Callable[[Tried], int | None]:
+    """Return what says the next level of those that were tried."""
+    least, most = task.limits()
+    if grid is not None:
+        levels = [positive_int("grid", level) for level in grid]
+        if not levels or levels != sorted(set(levels)):
+            raise expected("grid", "ascending levels, one or more", list(grid))
+        return lambda tried: next_on_grid(tried, levels)
+    if isinstance(resolution, bool) or not isinstance(resolution, int | float) or not 0 < resolution <= 1:
+        raise expected("resolution", "a number above 0 and at most 1", resolution)
+    first = max(least, getattr(task, task.difficulty) // _FIRST) if start is None else positive_int("start", start)
+    ends = [end for end in (most, None if largest is None else positive_int("largest", largest)) if end is not None]
+    last = min(ends, default=None)
+    if first < least or (last is not None and first > last):
+        raise expected("start", f"from {least} to {'any' if last is None else last}", first)
+    return lambda tried: next_by_bisection(tried, first, least, last, resolution)
+
+
+def checked_seeds(seeds: int | Sequence[int]) -> tuple[int, ...]:
+    """Return the seeds: 0, 1, .. when their number is given."""
+    if isinstance(seeds, int) and not isinstance(seeds, bool):
+        return tuple(range(positive_int("seeds", seeds)))
+    try:
+        found = tuple(check_seed(seed) for seed in seeds)  # type: ignore[union-attr]
+    except TypeError:
+        raise expected("seeds", "a number or a list of whole numbers", seeds) from None
+    if not found or len(set(found)) != len(found):
+        raise expected("seeds", "different whole numbers, one or more", list(found))
+    return found
+
+
+def share(name: str, value: Any) -> float:
+    """Return a number above 0 and at most 1, or raise the standard error."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1 or not math.isfinite(value):
+        raise expected(name, "a number above 0 and at most 1", value)
+    return float(value)

@@ -1,0 +1,28 @@
+"""The picture of a training."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mnemoscope.core import chart
+
+if TYPE_CHECKING:
+    from mnemoscope.training.run import Run
+
+__all__ = ["draw_losses"]
+
+
+def draw_losses(run: Run) -> chart.Chart:
+    """Draw the losses of a run against the step, with that of the best answer without memory."""
+    steps = run.metrics.column("step") if run.metrics else np.zeros(0)
+    series: dict[str, Any] = {}
+    for name, words in (("loss", "training"), ("validation_loss", "validation")):
+        if name in run.metrics.names():
+            values = run.metrics.column(name).astype(float)
+            series[words] = (steps[np.isfinite(values)], values[np.isfinite(values)])
+    ends = (float(steps.min(initial=0)), float(steps.max(initial=1)))
+    series["without memory"] = (ends, (run.baseline, run.baseline))
+    title = f"{run.task.name}: {'failed' if run.status == 'failed' else f'score {run.score:.4g}'}"
+    return chart.lines(series, x="steps of the optimiser", y="loss", title=title, log_y=True)

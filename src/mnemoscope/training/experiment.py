@@ -1,0 +1,153 @@
+"""An experiment as a TOML file: a network, a task, and the settings of `fit` or `fit_population`."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from mnemoscope.core.errors import Description, UserError, expected, nearest
+from mnemoscope.nn.adapt import adapt
+from mnemoscope.nn.registry import create as create_network
+from mnemoscope.nn.registry import get
+from mnemoscope.tasks import Task
+from mnemoscope.tasks import create as create_task
+from mnemoscope.training.fit import fit_with
+from mnemoscope.training.options import Options
+from mnemoscope.training.population import fit_population
+from mnemoscope.training.run import Run
+from mnemoscope.training.seeds import check_seed, seed_of, stream
+from mnemoscope.training.spec import describe_network
+
+__all__ = ["Experiment", "read_experiment"]
+
+_OTHERS = ("network", "task", "readout", "folder", "seeds", "layout", "workers")
+_POPULATION = ("layout", "workers")
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A network, a task, and how it is trained.
+
+    Attributes
+    ----------
+    network
+        ``name`` (of the table, or ``FILE.py:CLASS``) and options; ``input_size`` is the task's where it is not given.
+    task
+        ``name`` and settings.
+    settings
+        Those of `fit`, or of `fit_population` where there are ``seeds``.
+    """
+
+    network: Mapping[str, Any]
+    task: Mapping[str, Any]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Check that nothing is there that has no meaning, and that what is needed is."""
+        known = [*Options.names(), *_OTHERS]
+        for name in self.settings:
+            if name not in known:
+                near = nearest(name, known)
+                hint = f"did you mean {near!r}?" if near else f"it has {', '.join(known)}"
+                raise UserError(f"an experiment has no setting {name!r}; {hint}")
+        for title, table in (("network", self.network), ("task", self.task)):
+            if not isinstance(table, Mapping) or not isinstance(table.get("name"), str):
+                raise UserError(f"an experiment must have a table [{title}] with a name, got {table!r}")
+        if "iterations" not in self.settings:
+            raise UserError("an experiment must say how many iterations")
+        for name in _POPULATION:
+            if name in self.settings and "seeds" not in self.settings:
+                raise UserError(f"{name} has a meaning only with seeds = [..], a population")
+        if "seeds" in self.settings and "seed" in self.settings:
+            raise UserError("an experiment must have a seed or seeds, got both")
+
+    def build_task(self) -> Task:
+        """Return the task."""
+        return create_task(self.task["name"], **{name: value for name, value in self.task.items() if name != "name"})
+
+    def build_layer(self, task: Task, seed: int) -> Any:
+        """Return the network, its weights drawn from a seed."""
+        options = {name: value for name, value in self.network.items() if name != "name"}
+        accepted = inspect.signature(get(self.network["name"])).parameters
+        if "input_size" in accepted or any(p.kind is p.VAR_KEYWORD for p in accepted.values()):
+            width = task.input_size if task.embedding is None else getattr(task, "embedding_size", 64)
+            options.setdefault("input_size", width)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed_of(seed, "layer"))
+            layer = adapt(create_network(self.network["name"], **options))
+        if hasattr(layer, "reset_parameters"):
+            layer.reset_parameters(stream(seed, "layer"))
+        return layer
+
+    def run(
+        self,
+        *,
+        folder: str | os.PathLike[str] | None = None,
+        root: str | os.PathLike[str] | None = None,
+        progress: bool | None = None,
+    ) -> Run | list[Run]:
+        """Train, and record the run in `folder`, or in `root` by its content; a list of runs for a population."""
+        task = self.build_task()
+        settings = {name: value for name, value in self.settings.items() if name not in ("network", "task")}
+        readout = settings.pop("readout", "linear")
+        folder = settings.pop("folder", None) if folder is None else folder
+        where = {"folder": folder, "root": None if folder is not None else root, "progress": progress}
+        if "seeds" in settings:
+            seeds = settings.pop("seeds")
+            if not isinstance(seeds, list) or not seeds:
+                raise expected("seeds", "a list of whole numbers", seeds)
+            layers = [self.build_layer(task, check_seed(seed)) for seed in seeds]
+            known = {"network": self._description(layers[0]), "drawn": True}
+            return fit_population(layers, task, seeds=seeds, readout=readout, known=known, **where, **settings)
+        options = Options.make(settings)
+        layer = self.build_layer(task, options.seed)
+        known = {"network": self._description(layer), "drawn": True}
+        return fit_with(layer, task, options, readout, known=known, **where)
+
+    def _description(self, layer: Any) -> dict[str, Any]:
+        found = describe_network(layer)
+        if "options" in found:
+            return found
+        options = {name: value for name, value in self.network.items() if name != "name"}
+        accepted = inspect.signature(get(self.network["name"])).parameters
+        if "input_size" in accepted:
+            options.setdefault("input_size", layer.input_size)
+        return {"name": self.network["name"], "options": options, "dtype": found["dtype"]}
+
+
+def read_experiment(path: str | os.PathLike[str], changes: Mapping[str, Any] | None = None) -> Experiment:
+    """Read an experiment from a TOML file.
+
+    Parameters
+    ----------
+    path
+        The file.
+    changes
+        Settings that replace those of the file; None values are left out.
+    """
+    file = Path(path)
+    try:
+        content = tomllib.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UserError(f"there is no file {str(file)!r}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{str(file)!r} cannot be read: {error}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise UserError(f"{str(file)!r} is not TOML: {error}") from None
+    for title in ("network", "task"):
+        if isinstance(content.get(title), str):
+            content[title] = {"name": content[title]}
+        elif title not in content:
+            raise expected(f"the experiment {str(file)!r}", f"with a table [{title}]", Description("one without"))
+    content |= {name: value for name, value in (changes or {}).items() if value is not None}
+    if (changes or {}).get("seed") is not None:
+        content.pop("seeds", None)
+    settings = {name: value for name, value in content.items() if name not in ("network", "task")}
+    return Experiment(content["network"], content["task"], settings)

@@ -1,0 +1,200 @@
+"""Training one network on one task."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from mnemoscope import runs
+from mnemoscope.core.errors import expected
+from mnemoscope.runs.record import Metrics
+from mnemoscope.tasks import Task
+from mnemoscope.training.data import source_of
+from mnemoscope.training.loop import Callback, Loop
+from mnemoscope.training.member import Ending, Member
+from mnemoscope.training.model import Model, build_model
+from mnemoscope.training.objective import Loss
+from mnemoscope.training.options import PRECISIONS, Options
+from mnemoscope.training.progress import Progress
+from mnemoscope.training.recording import drive, restore
+from mnemoscope.training.run import Diverged, Run
+from mnemoscope.training.schedule import Plateau
+from mnemoscope.training.seeds import stream
+from mnemoscope.training.spec import spec_of, task_of, weights_digest
+from mnemoscope.training.step import Step
+from mnemoscope.training.trial import check_answers
+
+__all__ = ["fit", "fit_with", "ready"]
+
+
+def fit(
+    layer: nn.Module,
+    task: Task | str,
+    *,
+    iterations: int,
+    batch_size: int = 128,
+    lr: float | None = None,
+    lr_orthogonal: float | None = None,
+    optimizer: str = "rmsprop",
+    seed: int = 0,
+    readout: str | nn.Module = "linear",
+    folder: str | os.PathLike[str] | None = None,
+    alpha: float = 0.99,
+    eps: float = 1e-8,
+    momentum: float = 0.0,
+    betas: tuple[float, float] = (0.9, 0.999),
+    penalty: float = 1.0,
+    clip_norm: float | None = None,
+    clip_value: float | None = None,
+    clip_largest: float | None = None,
+    schedule: Plateau | str | dict[str, Any] | None = None,
+    patience: int | None = None,
+    data: str | None = None,
+    validate_every: int | None = None,
+    validation_size: int = 1000,
+    test_size: int = 1000,
+    truncate: int | None = None,
+    log_every: int | None = None,
+    checkpoint_every: int | None = None,
+    checkpoint_seconds: float = 60.0,
+    device: str | None = None,
+    precision: str | None = None,
+    loss: Loss | None = None,
+    callbacks: Sequence[Callback] = (),
+    progress: bool | None = None,
+    root: str | os.PathLike[str] | None = None,
+) -> Run:
+    """Train a network on a task, in place, and test it.
+
+    Parameters
+    ----------
+    layer
+        A network, anybody's module, or a `Model`; what the task needs around it is put there.
+    task
+        A task, or the name of one.
+    readout
+        ``"linear"``, ``"none"`` (the layer's outputs are the answers) or a module.
+    folder
+        Where the run is recorded. A run that is there and has not ended goes on; one that has ended is returned.
+    loss
+        Of answers and batch, instead of the task's.
+    callbacks
+        Each is called with a `Moment` at every line of the metrics; when it returns True, the training stops.
+    progress
+        Whether to show how far it is; by default on a terminal.
+    root
+        Instead of `folder`: a folder of runs, in which this one is found by its content.
+    iterations, batch_size, lr, lr_orthogonal, optimizer, seed, alpha, eps, momentum, betas, penalty
+        As in `Options`.
+    clip_norm, clip_value, clip_largest, schedule, patience, data, validate_every, validation_size, test_size, truncate
+        As in `Options`.
+    log_every, checkpoint_every, checkpoint_seconds, device, precision
+        As in `Options`.
+
+    Returns
+    -------
+    Run
+        With ``.score`` on the test set, ``.metrics``, ``.model``, ``.folder``.
+
+    Raises
+    ------
+    Diverged
+        When the loss stops being finite; its ``.run`` has the last good weights.
+
+    Examples
+    --------
+    >>> import mnemoscope as ms
+    >>> run = ms.training.fit(ms.nn.RNN(10, 16), ms.tasks.create("copy", delay=5), iterations=20, batch_size=16)
+    >>> run.status, len(run.metrics), 0 <= run.score <= 1
+    ('finished', 20, True)
+    """
+    given = dict(locals())
+    options = Options.make({name: given[name] for name in Options.names()})
+    return fit_with(
+        layer, task_of(task), options, readout, loss=loss, callbacks=callbacks, progress=progress, folder=folder, root=root
+    )
+
+
+def fit_with(
+    layer: nn.Module,
+    task: Task,
+    options: Options,
+    readout: Any = "linear",
+    *,
+    loss: Loss | None = None,
+    callbacks: Sequence[Callback] = (),
+    progress: bool | None = None,
+    folder: str | os.PathLike[str] | None = None,
+    root: str | os.PathLike[str] | None = None,
+    known: dict[str, Any] | None = None,
+) -> Run:
+    """Do what `fit` does, from checked options.
+
+    Parameters
+    ----------
+    known
+        What the record says of the network, where the caller knows better than the object: its ``network``, and that
+        its weights were ``drawn`` from the seed.
+    """
+    if folder is not None and root is not None:
+        raise expected("root", "None where a folder is given", root)
+    model = ready(layer, task, options, readout)
+    member = Member(0, options, source_of(task, options))
+    check_answers(model, task, member.source, options)
+    own = {"weights": weights_digest(model)} if known is None and root is not None else known or {}
+    spec = spec_of("fit", model, task, options, readout, own)
+    opened = folder is not None or root is not None
+    with runs.open(spec, folder=folder, root=root, kind="fit") if opened else nullcontext() as record:
+        step = Step(model, task, options, loss)
+        loop = Loop(step, task, [member], lambda *_: step, loss, callbacks)
+        restore(loop, record)
+        where = None if record is None else record.folder
+        if record is not None and record.finished:
+            return _ended(loop, model, task, Metrics(runs.load(record.folder).metrics), where)
+        with Progress(options.iterations, f"{network_name(model)} on {task.name}", task.baseline, progress) as shown:
+            lines = drive(loop, record, shown, rewind=True)
+        run = _ended(loop, model, task, lines, where)
+        if record is not None:
+            _close(record, run.ending)
+    if record is not None:
+        run = _ended(loop, model, task, Metrics(runs.load(Path(record.folder)).metrics), where)
+    if run.status == "failed":
+        raise Diverged(run)
+    return run
+
+
+def ready(layer: nn.Module, task: Task, options: Options, readout: Any) -> Model:
+    """Return the model of a layer, on its device and in its precision."""
+    model = build_model(layer, task, readout, stream(options.seed, "readout"))
+    if options.precision is not None:
+        model.to(PRECISIONS[options.precision])
+    if options.device is not None:
+        model.to(options.device)
+    return model
+
+
+def network_name(model: Model) -> str:
+    """Return the name of a model's network, for people."""
+    layer = model.layer
+    return str(getattr(getattr(layer, "card", None), "name", None) or type(getattr(layer, "module", layer)).__name__)
+
+
+def _ended(loop: Loop, model: Model, task: Task, lines: Metrics, folder: Path | None) -> Run:
+    member = loop.members[0]
+    assert member.ending is not None
+    assert member.final is not None
+    loop.step.load_state(0, member.final)
+    model.eval()
+    return Run(model, task, member.options.seed, lines, member.ending, folder)
+
+
+def _close(record: runs.Run, ending: Ending) -> None:
+    if ending.status == "failed":
+        record.fail(f"{ending.reason}; last good checkpoint: step {ending.weights_step}")
+    else:
+        record.finish(ending.to_dict())

@@ -1,0 +1,178 @@
+"""How a population is computed: measured, and the fastest taken."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+
+from mnemoscope.core.errors import MnemoscopeError, UserError, choice
+from mnemoscope.tasks import Batch
+from mnemoscope.training.cohort import CohortStep
+from mnemoscope.training.data import source_of
+from mnemoscope.training.group import Group
+from mnemoscope.training.objective import Loss
+from mnemoscope.training.step import Step
+from mnemoscope.training.trial import trial_batch
+
+__all__ = ["LAYOUTS", "Layout", "choose_layout", "named_layout"]
+
+LAYOUTS = ("batched", "processes", "batched-processes", "sequential")
+
+_START = 3.0
+"""Seconds until a process has imported torch and begins."""
+
+_CALLS = 3
+_PATIENCE = 1.0
+"""Seconds after which one call is enough to know the time of a step."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a population is computed.
+
+    Attributes
+    ----------
+    name
+        One of `LAYOUTS`: all as one batched program; several processes that train one network after the other;
+        several processes with a batched program each; one network after the other.
+    groups
+        Which networks are computed together.
+    processes
+        How many at a time; 0: in the process that was asked.
+    threads
+        Of each process.
+    """
+
+    name: str
+    groups: tuple[tuple[int, ...], ...]
+    processes: int
+    threads: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it ready for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, found: dict[str, Any]) -> Layout:
+        """Return what `to_dict` gave."""
+        return cls(found["name"], tuple(map(tuple, found["groups"])), found["processes"], found["threads"])
+
+
+def named_layout(name: str, members: int, workers: int, threads: int) -> Layout:
+    """Return the layout of a name: `workers` processes where there are several."""
+    choice("layout", name, LAYOUTS)
+    everyone = tuple(range(members))
+    workers = min(workers, members)
+    if name == "batched":
+        return Layout(name, (everyone,), 0, threads)
+    if name == "sequential":
+        return Layout(name, tuple((k,) for k in everyone), 0, threads)
+    if name == "processes":
+        return Layout(name, tuple((k,) for k in everyone), workers, 1)
+    bounds = [members * i // workers for i in range(workers + 1)]
+    return Layout(name, tuple(everyone[a:b] for a, b in zip(bounds, bounds[1:], strict=False)), workers, 1)
+
+
+def choose_layout(group: Group, workers: int, *, movable: bool, loss: Loss | None = None) -> Layout:
+    """Measure a few steps of each way to train all networks of a group, and return the fastest.
+
+    Parameters
+    ----------
+    workers
+        Processes that there may be.
+    movable
+        Whether another process could build the networks again.
+    """
+    members, threads = len(group.models), torch.get_num_threads()
+    iterations = group.options[0].iterations
+    names = ["sequential"]
+    names += ["batched"] if why_not_stacked(group, loss) is None else []
+    names += ["processes"] if movable and workers > 1 and members > 1 else []
+    names += ["batched-processes"] if {"batched", "processes"} <= set(names) else []
+    if len(names) == 1:
+        return named_layout("sequential", members, workers, threads)
+    batches = [_batch(group, group.options[0].batch_size)] * members
+    found = {name: named_layout(name, members, workers, threads) for name in names}
+    times = {name: _seconds(group, layout, batches, loss) * iterations for name, layout in found.items()}
+    times |= {name: seconds + _START for name, seconds in times.items() if found[name].processes}
+    return found[min(times, key=lambda name: times[name])]
+
+
+def why_not_stacked(group: Group, loss: Loss | None) -> str | None:
+    """Return why the networks cannot be one batched program; None when they can."""
+    models, options = group.models, group.options
+    if len(models) < 2:
+        return "there is one network"
+    shapes = {tuple((name, tuple(p.shape), p.dtype) for name, p in model.named_parameters()) for model in models}
+    if len(shapes) > 1 or len({repr(model) for model in models}) > 1:
+        return "they are of different shapes or options"
+    if options[0].precision == "bfloat16":
+        return "autocast has no batched form"
+    if not getattr(models[0].layer, "causal", True):
+        return "they read the future, and the ends of sequences matter to them"
+    before = torch.get_rng_state()
+    try:
+        step = CohortStep([deepcopy(model) for model in models[:2]], group.task, options[:2], loss)
+        step.train_mode(True)
+        step([_batch(group, 2)] * 2)
+    except MnemoscopeError:
+        raise
+    except Exception as error:  # a stranger's module may do what a transform of torch.func cannot
+        return " ".join(str(error).split())[:200]
+    drawn = not torch.equal(before, torch.get_rng_state())
+    torch.set_rng_state(before)
+    return "they draw random numbers in training" if drawn else None
+
+
+def _batch(group: Group, size: int) -> Batch:
+    return trial_batch(group.task, source_of(group.task, group.options[0]), size)
+
+
+def _seconds(group: Group, layout: Layout, batches: Sequence[Batch], loss: Loss | None) -> float:
+    """Return the time of one step of all networks, in a layout; processes are taken to run side by side."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(layout.threads)
+    try:
+        first = list(layout.groups[0])
+        one = _timed(_step(group, first, loss), [batches[k] for k in first])
+    finally:
+        torch.set_num_threads(before)
+    return one * -(-len(layout.groups) // max(1, layout.processes))
+
+
+def _step(group: Group, members: Sequence[int], loss: Loss | None) -> Any:
+    models = [deepcopy(group.models[k]).train() for k in members]
+    options = [group.options[k] for k in members]
+    if len(members) == 1:
+        return Step(models[0], group.task, options[0], loss)
+    step = CohortStep(models, group.task, options, loss)
+    step.train_mode(True)
+    return step
+
+
+def _timed(step: Callable[[Sequence[Batch]], Any], batches: Sequence[Batch]) -> float:
+    with torch.random.fork_rng(devices=[]):
+        times = []
+        for _ in range(1 + _CALLS):
+            start = time.perf_counter()
+            step(batches)
+            times.append(time.perf_counter() - start)
+            if times[-1] > _PATIENCE and len(times) > 1:
+                break
+    return min(times[1:])
+
+
+def check_layout(name: str, group: Group, *, movable: bool, loss: Loss | None) -> None:
+    """Raise one line when networks cannot be trained in the layout that was asked for."""
+    choice("layout", name, LAYOUTS)
+    reason = why_not_stacked(group, loss) if "batched" in name else None
+    if reason is not None:
+        raise UserError(f"layout must be 'processes' or 'sequential', since {reason}, got {name!r}")
+    if "processes" in name and not movable:
+        why = "another process cannot build these networks, or the own loss and callbacks, again"
+        raise UserError(f"layout must be 'batched' or 'sequential', since {why}, got {name!r}")

@@ -1,0 +1,165 @@
+"""A network with what a task needs around it: tokens embedded before it, answers read out behind it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from mnemoscope.core.errors import Description, UserError, expected
+from mnemoscope.nn.adapt import adapt
+from mnemoscope.tasks import Task
+
+__all__ = ["Model", "build_model", "linear"]
+
+_TOKENS = 0.1
+"""Embeddings start uniform on +-0.1."""
+
+
+class Model(nn.Module):
+    """Embedding, layer, readout.
+
+    Parameters
+    ----------
+    embedding
+        Makes vectors of token numbers; None for tasks whose inputs are vectors.
+    layer
+        A network of any kind: recurrent, sequence or classifier.
+    readout
+        Makes answers of the layer's outputs, step by step; None when the outputs are the answers.
+    """
+
+    def __init__(self, embedding: nn.Module | None, layer: nn.Module, readout: nn.Module | None) -> None:
+        super().__init__()
+        self.embedding = embedding
+        self.layer = adapt(layer)
+        self.readout = readout
+        self.kind: str = self.layer.kind
+        self._before = bool(getattr(self.layer, "batch_first", False))
+        self._causal = bool(getattr(self.layer, "causal", True))
+
+    def hidden(
+        self, inputs: Tensor, hx: Any = None, lengths: Tensor | None = None
+    ) -> tuple[Float[Tensor, "time batch features"], Any]:
+        """Return the layer's outputs, (time, batch, features), and its last state; None where it has no state.
+
+        `lengths` matter to a layer that reads the future: others give the same up to the end of a sequence.
+        """
+        x = inputs if self.embedding is None else self.embedding(inputs)
+        if self.kind == "classifier":
+            return self.layer(x.transpose(0, 1)).unsqueeze(0), None
+        ends = None if self._causal or lengths is None or bool((lengths == len(x)).all()) else lengths
+        x = x.transpose(0, 1) if self._before else x
+        y, state = self._run(x, hx, ends)
+        return (y.transpose(0, 1) if self._before else y), state
+
+    def _run(self, x: Tensor, hx: Any, ends: Tensor | None) -> tuple[Tensor, Any]:
+        if self.kind == "sequence":
+            return (self.layer(x) if ends is None else self.layer(x, lengths=ends)), None
+        if ends is None:
+            y, state = self.layer(x) if hx is None else self.layer(x, hx)
+            return y, state
+        steps = x.shape[1] if self._before else x.shape[0]
+        packed = pack_padded_sequence(x, ends.cpu(), batch_first=self._before, enforce_sorted=False)
+        y, state = self.layer(packed, hx)
+        return pad_packed_sequence(y, batch_first=self._before, total_length=steps)[0], state
+
+    def forward(self, inputs: Tensor, hx: Any = None, lengths: Tensor | None = None) -> tuple[Tensor, Any]:
+        """Return the answers, (time, batch, answers), and the last state; a classifier's are (batch, answers)."""
+        hidden, state = self.hidden(inputs, hx, lengths)
+        return self.answers(hidden), state
+
+    def answers(self, hidden: Float[Tensor, "time batch features"]) -> Tensor:
+        """Return the answers of the layer's outputs."""
+        y: Tensor = hidden if self.readout is None else self.readout(hidden)
+        return y.squeeze(0) if self.kind == "classifier" else y
+
+    def parameter_groups(self, lr: float, lr_orthogonal: float | None = None) -> list[dict[str, Any]]:
+        """Return groups for an optimiser: as the layer divides itself, embedding and readout at the first rate."""
+        others = [p for part in (self.embedding, self.readout) if part is not None for p in part.parameters()]
+        if not hasattr(self.layer, "parameter_groups"):
+            return [{"params": [*self.layer.parameters(), *others], "lr": lr}]
+        first, *rest = self.layer.parameter_groups(lr, lr_orthogonal)
+        return [{**first, "params": [*first["params"], *others]}, *rest]
+
+    def penalty(self) -> Tensor | None:
+        """Return what the layer asks to be added to the loss; None when it never asks."""
+        return self.layer.penalty() if hasattr(self.layer, "penalty") else None
+
+    def after_step(self) -> None:
+        """Do what the layer must do after a step of the optimiser."""
+        if hasattr(self.layer, "after_step"):
+            self.layer.after_step()
+
+    @property
+    def recurrent_parameters(self) -> set[str]:
+        """The names of the parameters of recurrent matrices, ``weight_hh``."""
+        return {name for name, _ in self.named_parameters() if "weight_hh" in name}
+
+
+def linear(inputs: int, outputs: int, generator: torch.Generator) -> nn.Linear:
+    """Return an affine map, uniform on +-1/sqrt(inputs), drawn from a generator."""
+    made = nn.Linear(inputs, outputs, device="meta").to_empty(device="cpu")
+    for parameter in made.parameters():
+        nn.init.uniform_(parameter, -(inputs**-0.5), inputs**-0.5, generator=generator)
+    return made
+
+
+def build_model(layer: Any, task: Task, readout: Any, generator: torch.Generator) -> Model:
+    """Put around a layer what the task needs, or check that a `Model` has it; one line says what does not fit.
+
+    Parameters
+    ----------
+    readout
+        ``"linear"``, ``"none"`` (the layer's outputs are the answers) or a module.
+    generator
+        Draws the embedding and the readout.
+    """
+    if isinstance(layer, Model):
+        _check_widths(layer, task)
+        return layer
+    if not isinstance(layer, nn.Module):
+        raise expected("layer", "a torch.nn.Module", Description(f"a {type(layer).__name__}"))
+    layer = adapt(layer)
+    like = next((p for p in layer.parameters() if p.is_floating_point()), torch.zeros(()))
+    embedding = _embedding(layer, task, generator)
+    model = Model(embedding, layer, _readout(layer, task, readout, generator))
+    for part in (model.embedding, model.readout):
+        if part is not None and part is not readout:
+            part.to(device=like.device, dtype=like.dtype)
+    _check_widths(model, task)
+    return model
+
+
+def _embedding(layer: Any, task: Task, generator: torch.Generator) -> nn.Module | None:
+    if task.embedding is None:
+        return None
+    table = torch.empty(task.embedding, layer.input_size)
+    return nn.Embedding.from_pretrained(nn.init.uniform_(table, -_TOKENS, _TOKENS, generator=generator), freeze=False)
+
+
+def _readout(layer: Any, task: Task, readout: Any, generator: torch.Generator) -> nn.Module | None:
+    if isinstance(readout, nn.Module):
+        return readout
+    if readout not in ("linear", "none"):
+        raise expected("readout", "'linear', 'none' or a torch.nn.Module", readout)
+    if readout == "none" or layer.kind == "classifier":
+        return None
+    return linear(layer.output_size, task.output_size, generator)
+
+
+def _check_widths(model: Model, task: Task) -> None:
+    """Compare the widths that model and task state, before anything is drawn or computed."""
+    given = getattr(model.layer, "input_size", None)
+    if task.embedding is not None and model.embedding is None:
+        raise UserError(f"{task.name} gives token numbers: the model must have an embedding")
+    if task.embedding is None and given is not None and given != task.input_size:
+        raise expected("input_size of the layer", f"{task.input_size}, as the task {task.name} has", given)
+    last = model.layer if model.readout is None else model.readout
+    width = getattr(last, "output_size" if model.readout is None else "out_features", None)
+    if width is not None and width != task.output_size:
+        where = "output_size of the layer" if model.readout is None else "out_features of the readout"
+        raise expected(where, f"{task.output_size}, as the task {task.name} has", width)

@@ -1,0 +1,99 @@
+"""The loss of a batch from the layer's outputs: the task's own, or the same number on a faster way.
+
+A linear readout is applied to no more rows than count; of classification, with the classes in front (`affine`). That is
+for tasks whose loss is the one of `Task`, the mean over all steps that the mask counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from mnemoscope.tasks import Batch, Task
+from mnemoscope.training.affine import Buffers, class_major
+from mnemoscope.training.model import Model
+
+__all__ = ["Loss", "Objective", "counted_steps", "is_plain"]
+
+Loss = Callable[[Tensor, Batch], Tensor]
+"""An own loss: of the answers (time, batch, answers) and the batch."""
+
+_IGNORED = -100
+_GATHER = 0.5
+"""The share of counted rows below which they are gathered; above it all rows are computed, and some ignored."""
+
+
+def is_plain(task: Task) -> bool:
+    """Say whether the task's loss is that of `Task`, which the fast ways compute."""
+    return type(task).loss is Task.loss
+
+
+class Objective:
+    """The loss of one network.
+
+    Parameters
+    ----------
+    model
+        Whose readout is applied.
+    task
+        Whose loss it is.
+    loss
+        An own loss instead of the task's.
+    """
+
+    def __init__(self, model: Model, task: Task, loss: Loss | None = None) -> None:
+        self.model, self.task = model, task
+        self.own = loss
+        self.buffers = Buffers()
+        linear = type(model.readout) is nn.Linear and model.kind != "classifier"
+        self.fast = linear and loss is None and is_plain(task)
+
+    def __call__(self, hidden: Float[Tensor, "time batch n"], batch: Batch) -> Float[Tensor, ""]:
+        """Return the loss."""
+        if not self.fast:
+            return (self.own or self.task.loss)(self.model.answers(hidden), batch)
+        rows, targets = self._counted(hidden, batch)
+        readout = self.model.readout
+        assert isinstance(readout, nn.Linear)
+        if self.task.kind == "classification":
+            weights = (readout.weight, readout.bias)
+            if torch.is_autocast_enabled(rows.device.type):
+                logits = readout(rows).mT
+            else:
+                logits = class_major(rows, *weights, self.buffers)
+            return F.cross_entropy(logits.unsqueeze(0), targets.unsqueeze(0), ignore_index=_IGNORED)
+        answers = readout(rows)
+        answers = answers.squeeze(-1) if batch.per_sequence else answers
+        targets = targets.to(answers.dtype)
+        if self.task.kind == "binary":
+            return F.binary_cross_entropy_with_logits(answers, targets)
+        return F.mse_loss(answers, targets)
+
+    def _counted(self, hidden: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Return the rows that count, and at least not many more, with their targets."""
+        steps, size = hidden.shape[:2]
+        if batch.per_sequence:
+            ends = batch.lengths - 1
+            return hidden[ends, torch.arange(size, device=ends.device)], batch.targets
+        count, last = counted_steps(batch.mask)
+        if last is not None:
+            return hidden[steps - last :].flatten(0, 1), batch.targets[steps - last :].flatten(0, 1)
+        mask, targets = batch.mask.flatten(), batch.targets.flatten(0, 1)
+        if self.task.kind == "classification" and count > _GATHER * mask.numel():
+            return hidden.flatten(0, 1), targets.masked_fill(~mask, _IGNORED)
+        chosen = mask.nonzero().squeeze(1)
+        return hidden.flatten(0, 1).index_select(0, chosen), targets.index_select(0, chosen)
+
+
+def counted_steps(mask: Tensor) -> tuple[int, int | None]:
+    """Return how many entries of (time, batch) count, and how many last steps if these are all of them."""
+    steps, size = mask.shape
+    count = int(mask.count_nonzero())
+    last, rest = divmod(count, size)
+    if rest or (last < steps and not bool(mask[steps - last :].all())):
+        return count, None
+    return count, last

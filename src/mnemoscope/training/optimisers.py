@@ -1,0 +1,171 @@
+"""RMSprop and Adam as a few operations on one vector, of one network or of many stacked ones with rates of their own.
+
+All gradients are copied into one vector; its state is as long; the parameters take their parts of the update at the
+end. `torch.optim` does the same arithmetic parameter by parameter, and knows no rates per member of a population.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+__all__ = ["OPTIMISERS", "Adam", "Optimiser", "RMSprop"]
+
+
+class Optimiser(ABC):
+    """What moves parameters by their gradients.
+
+    Parameters
+    ----------
+    parameters
+        Of one network; or stacked, the members of a population along the first axis.
+    rates
+        For each parameter its learning rate; of stacked ones a vector, one per member.
+    """
+
+    names: ClassVar[tuple[str, ...]]
+    """Of the vectors that it keeps from step to step."""
+
+    def __init__(self, parameters: Sequence[Tensor], rates: Sequence[float | Tensor]) -> None:
+        self.parameters = list(parameters)
+        first = self.parameters[0]
+        size = sum(p.numel() for p in self.parameters)
+        self.gradient = torch.zeros(size, dtype=first.dtype, device=first.device)
+        self.update = torch.empty_like(self.gradient)
+        self.state = {name: torch.zeros_like(self.gradient) for name in self.names}
+        self.gradients, self._updates = self.split(self.gradient), self.split(self.update)
+        self.set_rates(rates)
+
+    def split(self, flat: Tensor) -> list[Tensor]:
+        """Return the parts of a vector in the shapes of the parameters."""
+        parts = flat.split([p.numel() for p in self.parameters])
+        return [part.view(p.shape) for part, p in zip(parts, self.parameters, strict=True)]
+
+    def set_rates(self, rates: Sequence[float | Tensor]) -> None:
+        """Change the learning rates."""
+        first = rates[0]
+        if isinstance(first, float) and all(rate == first for rate in rates):
+            self.rate: float | Tensor = first
+            return
+        flat = torch.empty_like(self.gradient)
+        for part, rate in zip(self.split(flat), rates, strict=True):
+            part.copy_(rate.view(-1, *[1] * (part.dim() - 1))) if isinstance(rate, Tensor) else part.fill_(rate)
+        self.rate = flat
+
+    @torch.no_grad()
+    def take(self, gradients: Sequence[Tensor | None]) -> None:
+        """Take the gradients, in the order of the parameters; that of one that the loss does not touch is zero."""
+        pairs = zip(gradients, self.gradients, strict=True)
+        torch.cat([(torch.zeros_like(own) if g is None else g).reshape(-1) for g, own in pairs], out=self.gradient)
+
+    @torch.no_grad()
+    def step(self) -> None:
+        """Move the parameters by what was taken."""
+        self.direct()
+        self.update.mul_(self.rate).neg_()
+        torch._foreach_add_(self.parameters, self._updates)
+
+    @abstractmethod
+    def direct(self) -> None:
+        """Write into `update` where to go, before the rate."""
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Return what it keeps from step to step."""
+        return dict(self.state)
+
+    def load(self, tensors: Mapping[str, Tensor]) -> None:
+        """Take over what `tensors` returned."""
+        for name, own in self.state.items():
+            own.copy_(tensors[name])
+
+    def kept(self, parameters: Sequence[Tensor], rates: Sequence[float | Tensor], members: Tensor) -> Optimiser:
+        """Return the optimiser of some of the members, whose stacked parameters are given."""
+        twin = type(self)(parameters, rates, **self.settings())  # type: ignore[call-arg]
+        for name, flat in self.state.items():
+            twin.state[name].copy_(torch.cat([part[members].reshape(-1) for part in self.split(flat)]))
+        return twin
+
+    @abstractmethod
+    def settings(self) -> dict[str, Any]:
+        """Return its arguments beside parameters and rates."""
+
+
+class RMSprop(Optimiser):
+    """v <- alpha v + (1 - alpha) g^2, p <- p - lr g / (sqrt(v) + eps); with momentum m <- mu m + g / (sqrt(v) + eps)."""
+
+    names = ("square",)
+
+    def __init__(
+        self,
+        parameters: Sequence[Tensor],
+        rates: Sequence[float | Tensor],
+        *,
+        alpha: float = 0.99,
+        eps: float = 1e-8,
+        momentum: float = 0.0,
+    ) -> None:
+        self.alpha, self.eps, self.momentum = alpha, eps, momentum
+        super().__init__(parameters, rates)
+        if momentum:
+            self.state["momentum"] = torch.zeros_like(self.gradient)
+
+    def direct(self) -> None:
+        """Write the direction."""
+        g, square, update = self.gradient, self.state["square"], self.update
+        square.mul_(self.alpha).addcmul_(g, g, value=1 - self.alpha)
+        torch.sqrt(square, out=update)
+        update.add_(self.eps)
+        torch.div(g, update, out=update)
+        if self.momentum:
+            update.copy_(self.state["momentum"].mul_(self.momentum).add_(update))
+
+    def settings(self) -> dict[str, Any]:
+        """Return alpha, eps and momentum."""
+        return {"alpha": self.alpha, "eps": self.eps, "momentum": self.momentum}
+
+
+class Adam(Optimiser):
+    """m and v are averages of g and g^2 with weights beta; p <- p - lr m' / (sqrt(v') + eps), ' corrected for the start."""
+
+    names = ("mean", "square")
+
+    def __init__(
+        self,
+        parameters: Sequence[Tensor],
+        rates: Sequence[float | Tensor],
+        *,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+    ) -> None:
+        self.betas, self.eps = betas, eps
+        super().__init__(parameters, rates)
+        self.state["steps"] = torch.zeros((), dtype=torch.int64)
+
+    def direct(self) -> None:
+        """Write the direction."""
+        g, mean, square, update = self.gradient, self.state["mean"], self.state["square"], self.update
+        first, second = self.betas
+        mean.lerp_(g, 1 - first)
+        square.mul_(second).addcmul_(g, g, value=1 - second)
+        steps = int(self.state["steps"].add_(1))
+        torch.sqrt(square, out=update)
+        update.div_((1 - second**steps) ** 0.5).add_(self.eps)
+        torch.div(mean, update, out=update).div_(1 - first**steps)
+
+    def kept(self, parameters: Sequence[Tensor], rates: Sequence[float | Tensor], members: Tensor) -> Optimiser:
+        """Return the optimiser of some of the members; all have made as many steps."""
+        steps = self.state.pop("steps")
+        twin = super().kept(parameters, rates, members)
+        self.state["steps"], twin.state["steps"] = steps, steps.clone()
+        return twin
+
+    def settings(self) -> dict[str, Any]:
+        """Return betas and eps."""
+        return {"betas": self.betas, "eps": self.eps}
+
+
+OPTIMISERS: dict[str, type[Optimiser]] = {"rmsprop": RMSprop, "adam": Adam}

@@ -1,0 +1,194 @@
+"""The settings of a training, checked once."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from mnemoscope.core.errors import Description, UserError, choice, expected, nearest, positive_int
+from mnemoscope.training.clipping import Clipping
+from mnemoscope.training.optimisers import OPTIMISERS, Optimiser
+from mnemoscope.training.schedule import Plateau, plateau
+from mnemoscope.training.seeds import check_seed
+
+__all__ = ["DATA", "PRECISIONS", "Options"]
+
+DATA = ("fresh", "fixed", "stream")
+PRECISIONS = {"float32": torch.float32, "float64": torch.float64, "bfloat16": torch.float32}
+"""Type of the parameters; with bfloat16 they stay in float32 and the network runs under autocast."""
+
+_LOGS, _OFTEN = 100, 100
+
+
+@dataclass(frozen=True)
+class Options:
+    """The settings of a training.
+
+    Attributes
+    ----------
+    iterations
+        Steps of the optimiser, at most.
+    batch_size
+        Sequences per step.
+    lr, lr_orthogonal
+        Learning rates; that of orthogonal maps is a tenth by default.
+    optimizer
+        ``"rmsprop"`` (with `alpha`, `eps`, `momentum`) or ``"adam"`` (with `betas`, `eps`).
+    seed
+        Draws the batches, the validation and test sets, the readout, and what the network draws in training.
+    penalty
+        What the penalty of the network is multiplied by before it is added to the loss.
+    clip_norm, clip_value, clip_largest
+        Clipping: of the norm, of every entry, of the largest entry of each recurrent matrix (it is scaled).
+    schedule
+        ``"ziv"``, ``"halve"``, a `Plateau` or a table of its settings.
+    patience
+        Stop after so many validations without a lower loss.
+    data
+        ``"fresh"`` batches, the ``"fixed"`` sets of the task or a ``"stream"`` of text with the state carried over; by
+        default what the task has.
+    validate_every
+        Steps between two validations; 0 never. By default 1000 (an epoch of fixed data, a pass of a stream) where
+        something follows from validation or the data is not fresh, else never.
+    validation_size, test_size
+        Sequences of the validation and test sets of fresh data.
+    truncate
+        Steps of a window of a stream, through which gradients go back; by default the task's length.
+    log_every
+        Steps between two lines of the metrics.
+    checkpoint_every, checkpoint_seconds
+        Steps and seconds between two checkpoints, whichever comes first.
+    device, precision
+        Where and with what numbers: ``"float32"``, ``"float64"``, ``"bfloat16"`` (autocast); by default the network's.
+    """
+
+    iterations: int
+    batch_size: int = 128
+    lr: float | None = None
+    lr_orthogonal: float | None = None
+    optimizer: str = "rmsprop"
+    seed: int = 0
+    alpha: float = 0.99
+    eps: float = 1e-8
+    momentum: float = 0.0
+    betas: tuple[float, float] = (0.9, 0.999)
+    penalty: float = 1.0
+    clip_norm: float | None = None
+    clip_value: float | None = None
+    clip_largest: float | None = None
+    schedule: Plateau | str | dict[str, Any] | None = None
+    patience: int | None = None
+    data: str | None = None
+    validate_every: int | None = None
+    validation_size: int = 1000
+    test_size: int = 1000
+    truncate: int | None = None
+    log_every: int | None = None
+    checkpoint_every: int | None = None
+    checkpoint_seconds: float = 60.0
+    device: str | None = None
+    precision: str | None = None
+
+    def __post_init__(self) -> None:
+        """Check every setting, and put in the values of those that depend on others."""
+        for name in ("iterations", "batch_size", "validation_size", "test_size"):
+            self._set(name, positive_int(name, getattr(self, name)))
+        for name in ("checkpoint_every", "truncate"):
+            if getattr(self, name) is not None:
+                positive_int(name, getattr(self, name))
+        check_seed(self.seed)
+        choice("optimizer", self.optimizer, OPTIMISERS)
+        self._set("lr", 1e-3 if self.lr is None else self.lr)
+        for name in ("lr", "lr_orthogonal", "penalty", "momentum"):
+            _check_number(name, getattr(self, name), lambda value: value >= 0, "a finite number that is not negative")
+        for name in ("eps", "clip_norm", "clip_value", "clip_largest", "checkpoint_seconds"):
+            _check_number(name, getattr(self, name), lambda value: value > 0, "a number above zero")
+        self._check_averages()
+        self._set("schedule", plateau(self.schedule, self.patience))
+        if self.data is not None:
+            choice("data", self.data, DATA)
+        if self.validate_every is not None and self.validate_every != 0:
+            positive_int("validate_every", self.validate_every)
+        if self.validate_every == 0 and self.schedule is not None:
+            raise UserError("validate_every must be above 0 where a schedule or patience looks at validation, got 0")
+        often = max(1, min(_OFTEN, self.iterations // _LOGS))
+        self._set("log_every", often if self.log_every is None else positive_int("log_every", self.log_every))
+        if self.precision is not None:
+            choice("precision", self.precision, PRECISIONS)
+        if self.device is not None:
+            self._set("device", _device(self.device))
+
+    @classmethod
+    def names(cls) -> list[str]:
+        """Return the names of all settings."""
+        return [field.name for field in dataclasses.fields(cls)]
+
+    @classmethod
+    def make(cls, settings: dict[str, Any]) -> Options:
+        """Build it from settings by name; one that does not exist is refused with the nearest that does."""
+        for name in settings:
+            if name not in cls.names():
+                near = nearest(name, cls.names())
+                hint = f"did you mean {near!r}?" if near else f"there are {', '.join(cls.names())}"
+                raise UserError(f"training has no setting {name!r}; {hint}")
+        return cls(**settings)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what decides the numbers, ready for JSON: not how often is written, nor where it is computed."""
+        left_out = ("checkpoint_every", "checkpoint_seconds", "device", "patience")
+        found = {name: getattr(self, name) for name in self.names() if name not in left_out}
+        found["betas"] = list(self.betas)
+        found["schedule"] = None if self.plateau is None else dataclasses.asdict(self.plateau)
+        return found
+
+    @property
+    def plateau(self) -> Plateau | None:
+        """The schedule."""
+        assert self.schedule is None or isinstance(self.schedule, Plateau)
+        return self.schedule
+
+    @property
+    def clipping(self) -> Clipping | None:
+        """What is done to gradients; None for nothing."""
+        made = Clipping(self.clip_norm, self.clip_value, self.clip_largest)
+        return None if made == Clipping() else made
+
+    def optimiser(self, parameters: list[torch.Tensor], rates: list[Any]) -> Optimiser:
+        """Return the optimiser of some parameters."""
+        own: dict[str, Any] = {"alpha": self.alpha, "eps": self.eps, "momentum": self.momentum}
+        if self.optimizer == "adam":
+            own = {"betas": self.betas, "eps": self.eps}
+        return OPTIMISERS[self.optimizer](parameters, rates, **own)
+
+    def _check_averages(self) -> None:
+        betas = self.betas
+        if not isinstance(betas, tuple | list) or len(betas) != 2:
+            raise expected("betas", "two numbers from 0 to below 1", betas)
+        for name, value in (("alpha", self.alpha), ("betas", betas[0]), ("betas", betas[1])):
+            _check_number(name, value, lambda number: 0 <= number < 1, "a number from 0 to below 1")
+        self._set("betas", (float(betas[0]), float(betas[1])))
+
+    def _set(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+
+
+def _check_number(name: str, value: Any, good: Callable[[float], bool], what: str) -> None:
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or not good(value):
+        raise expected(name, what, value)
+
+
+def _device(device: Any) -> str:
+    try:
+        made = torch.device(device)
+        torch.empty(0, device=made)
+    except (RuntimeError, TypeError, AssertionError) as error:
+        reason = " ".join(str(error).split())[:120]
+        raise expected("device", "a device of this machine, such as 'cpu'", Description(f"{device!r} ({reason})")) from None
+    return str(made)

@@ -1,0 +1,88 @@
+"""Going on with a run from its record alone."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from pathlib import Path
+from typing import Any
+
+from mnemoscope import runs
+from mnemoscope.core.errors import UserError
+from mnemoscope.tasks import Task
+from mnemoscope.training.fit import fit_with
+from mnemoscope.training.options import Options
+from mnemoscope.training.population import fit_population
+from mnemoscope.training.run import Run
+from mnemoscope.training.spec import VERSION, rebuild_layer, rebuild_task
+
+__all__ = ["resume"]
+
+
+def resume(
+    run: str | os.PathLike[str],
+    *,
+    root: str | os.PathLike[str] | None = None,
+    data: str | os.PathLike[str] | None = None,
+    device: str | None = None,
+    progress: bool | None = None,
+) -> Run | list[Run]:
+    """Go on with a run where it stopped; the end is the same, bit for bit, as if it had never stopped.
+
+    Parameters
+    ----------
+    run
+        The folder of a run, its id, or a beginning of its id that no other has.
+    root
+        The folder that holds the runs; by default ``$MNEMOSCOPE_RUNS``, else ``./runs``.
+    data
+        The folder of the data, for tasks that read files.
+    device
+        Where to compute, by default on the CPU.
+    progress
+        Whether to show how far it is; by default on a terminal.
+
+    Returns
+    -------
+    Run, or a list of them for a population. A run that has ended is read from its record.
+    """
+    record = runs.load(run, root)
+    spec = record.spec
+    if record.kind not in ("fit", "population") or "training" not in spec:
+        raise UserError(f"run {record.id} must be a training (fit or population), got one of kind {record.kind!r}")
+    if spec["version"] > VERSION:
+        raise UserError(f"run {record.id} was written by a newer Mnemoscope (version {spec['version']} of trainings)")
+    if not isinstance(spec["readout"], str):
+        raise UserError(f"the readout of run {record.id} was given as an object; call fit with the same folder instead")
+    task = _with_data(rebuild_task(spec["task"]), data)
+    folder = Path(record.folder)
+    if "members" in spec:
+        raise UserError(f"run {record.id} is a part of a population; resume the population, {str(folder.parent)!r}")
+    return _population(spec, task, folder, device, progress) if record.kind == "population" else _fit(
+        spec, task, folder, device, progress
+    )
+
+
+def _fit(spec: dict[str, Any], task: Task, folder: Path, device: str | None, progress: bool | None) -> Run:
+    options = Options(seed=spec["seed"], device=device, **spec["training"])
+    known = {name: spec[name] for name in ("network", "drawn", "weights") if name in spec}
+    layer = rebuild_layer(spec["network"])
+    return fit_with(layer, task, options, spec["readout"], folder=folder, known=known, progress=progress)
+
+
+def _population(
+    spec: dict[str, Any], task: Task, folder: Path, device: str | None, progress: bool | None
+) -> list[Run]:
+    known = {name: spec[name] for name in ("network", "drawn", "weights") if name in spec}
+    layers = [rebuild_layer(spec["network"]) for _ in spec["seeds"]]
+    vectors = {name: spec[name] for name in ("lr", "lr_orthogonal", "penalty")}
+    common = {"seeds": spec["seeds"], "readout": spec["readout"], "device": device, **spec["training"], **vectors}
+    return fit_population(layers, task, folder=folder, known=known, progress=progress, **common)
+
+
+def _with_data(task: Task, data: str | os.PathLike[str] | None) -> Task:
+    if data is None:
+        return task
+    if not any(field.name == "data" for field in dataclasses.fields(task)):
+        raise UserError(f"the task {task.name} reads no files, got data={os.fspath(data)!r}")
+    return dataclasses.replace(task, data=os.fspath(data))  # type: ignore[call-arg]

@@ -1,0 +1,111 @@
+"""What a run is, as JSON: the network, the task, the settings; and the way back from it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import nn
+
+from mnemoscope.core.errors import Description, UserError, expected
+from mnemoscope.nn.options import public_class
+from mnemoscope.nn.registry import card, create
+from mnemoscope.tasks import Task
+from mnemoscope.tasks import create as create_task
+from mnemoscope.training.model import Model
+from mnemoscope.training.options import Options
+
+__all__ = ["VERSION", "describe_network", "describe_task", "rebuild_layer", "rebuild_task", "spec_of", "task_of", "weights_digest"]
+
+VERSION = 1
+"""Of what a training writes into its configuration and its checkpoints."""
+
+
+def task_of(task: Any, data: Any = None) -> Task:
+    """Return the task that is meant: a name with its default settings, or a `Task`."""
+    if isinstance(task, Task):
+        return task
+    if not isinstance(task, str):
+        raise expected("task", "the name of a task or a Task", Description(f"a {type(task).__name__}"))
+    return create_task(task)
+
+
+def describe_task(task: Task) -> dict[str, Any]:
+    """Return a task as JSON."""
+    return {"name": task.name, "settings": task.settings()}
+
+
+def describe_network(layer: nn.Module) -> dict[str, Any]:
+    """Return a network as JSON: name and options where it is in the table, else what can be said of it."""
+    own = card(type(layer))
+    dtype = str(next(layer.parameters(), torch.zeros(())).dtype).removeprefix("torch.")
+    if own is not None and hasattr(layer, "options"):
+        options = dict(layer.options)
+        if _is_json(options):
+            return {"name": own.name, "options": options, "dtype": dtype}
+    inner = getattr(layer, "module", layer)
+    name = public_class(type(inner)).__name__
+    return {"name": name, "given": " ".join(repr(inner).split())[:500], "dtype": dtype}
+
+
+def spec_of(kind: str, model: Model, task: Task, options: Options, readout: Any, own: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the configuration of a run: everything that its numbers depend on.
+
+    Parameters
+    ----------
+    own
+        What only this sort of run has.
+    """
+    network = own.get("network") or describe_network(model.layer)
+    return {
+        "version": VERSION,
+        "kind": kind,
+        "network": network,
+        "readout": readout if isinstance(readout, str) else _given(readout),
+        "task": describe_task(task),
+        "seed": options.seed,
+        "training": {name: value for name, value in options.to_dict().items() if name != "seed"},
+        **{name: value for name, value in own.items() if name != "network"},
+    }
+
+
+def rebuild_task(spec: Mapping[str, Any]) -> Task:
+    """Return the task of a configuration."""
+    return create_task(spec["name"], **spec["settings"])
+
+
+def rebuild_layer(spec: Mapping[str, Any]) -> Any:
+    """Return the network of a configuration, with weights that are about to be overwritten."""
+    if "options" not in spec:
+        raise UserError(
+            f"the network {spec['name']} was given as an object and cannot be built again from the record; "
+            "call fit with the same arguments and folder, and it goes on"
+        )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        return create(spec["name"], **spec["options"]).to(getattr(torch, spec["dtype"]))
+
+
+def weights_digest(module: nn.Module) -> str:
+    """Return 16 hexadecimal digits that stand for the weights of a module."""
+    digest = hashlib.sha256()
+    for name, tensor in sorted(module.state_dict().items()):
+        digest.update(f"{name}{tuple(tensor.shape)}{tensor.dtype}".encode())
+        plain = torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
+        digest.update(plain.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes() if plain.numel() else b"")
+    return digest.hexdigest()[:16]
+
+
+def _given(readout: Any) -> dict[str, str]:
+    return {"given": " ".join(repr(readout).split())[:500]}
+
+
+def _is_json(value: Any) -> bool:
+    try:
+        json.dumps(value)
+    except (TypeError, ValueError):
+        return False
+    return True

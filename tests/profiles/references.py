@@ -1,0 +1,19 @@
+"""References for tests: two tiny networks, measured once a session, in the place of the table that ships."""
+
+import functools
+import json
+
+from mnemoscope.profiles.runner import Runner
+from mnemoscope.profiles.settings import Settings
+from mnemoscope.profiles.target import Target
+
+
+@functools.lru_cache(maxsize=1)
+def _text():
+    targets = [Target("rnn", {"hidden_size": 3}), Target("orth-rnn", {"hidden_size": 3})]
+    return json.dumps(Runner(targets, Settings(quick=True, seeds=2)).run())
+
+
+def tiny_references(parameters, *, quick=False):
+    """Return what `mnemoscope.profiles.atlas.references` returns, of two networks."""
+    return json.loads(_text())

@@ -1,0 +1,295 @@
+"""The atlas: its file, how it is built and taken up again, and that the shipped one is what its command makes."""
+
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import mnemoscope.profiles.atlas_build as atlas_build
+from mnemoscope.core.errors import UserError
+from mnemoscope.profiles import atlas
+from mnemoscope.profiles.atlas_file import SCHEMA, SHIPPED, VARIABLE, read, write
+from mnemoscope.profiles.atlas_thin import thinned, widened
+from mnemoscope.profiles.equal import sized
+from mnemoscope.profiles.rows import SCHEMA as ROW_SCHEMA
+
+ENVIRONMENT = {"mnemoscope": "0", "torch": "2", "date": "2026-01-01"}
+
+
+def row(name="rnn", budget=1024, quick=False, value=1.23456789):
+    number = {"value": value, "lower": 1.0, "upper": 2.0, "seeds": [1.23456789, 1.5], "unit": "", "note": "n" * 500}
+    empty = {"value": None, "lower": None, "upper": None, "seeds": [None], "unit": "", "note": ""}
+    fisher = {
+        "status": "done",
+        "reason": None,
+        "seconds": 3.0,
+        "seeds": [0, 1],
+        "data": {"lags": list(range(40)), "curve": [k / 3 for k in range(40)], "curve_lower": [None] * 40, "units": 7},
+        "scalars": {"total": number, "reach": empty},
+        "notes": ["long"],
+        "command": "mnemoscope measure",
+    }
+    against = {"status": "not applicable", "reason": "it is a classifier", "seconds": 0.0, "data": {}, "scalars": {}}
+    theory = {"status": "done", "reason": None, "data": {"statements": []}, "scalars": {}}
+    return {
+        "schema": ROW_SCHEMA,
+        "label": name,
+        "network": {"name": name, "source": name, "options": {}, "hidden_size": 3, "parameters": budget},
+        "settings": {"quick": quick, "seeds": [0, 1], "digests": ["0123456789abcdef"]},
+        "environment": ENVIRONMENT,
+        "budget": budget,
+        "parts": {"fisher": fisher, "capacity": against, "theory": theory},
+    }
+
+
+# The file --------------------------------------------------------------------------------------------------------
+
+
+def test_thinning_keeps_what_charts_need():
+    whole = widened(thinned(row()))
+    fisher = whole["parts"]["fisher"]
+    assert set(whole["parts"]) == {"fisher", "capacity"}
+    assert fisher["scalars"]["total"]["value"] == 1.23457
+    assert fisher["scalars"]["total"]["seeds"] == [1.235, 1.5]
+    assert len(fisher["scalars"]["total"]["note"]) == 120
+    assert fisher["scalars"]["reach"] == {
+        "value": None, "lower": None, "upper": None, "seeds": [None], "unit": "", "note": ""
+    }  # fmt: skip
+    lags, curve = fisher["data"]["lags"], fisher["data"]["curve"]
+    assert len(lags) == len(curve) == 16
+    assert (lags[0], lags[-1]) == (0, 39)
+    assert curve == [pytest.approx(k / 3, rel=1e-3) for k in lags]
+    assert (fisher["status"], fisher["notes"], fisher["command"]) == ("done", [], "")
+    assert whole["parts"]["capacity"]["reason"] == "it is a classifier"
+
+
+def test_thinning_twice_is_thinning_once():
+    once = thinned(row())
+    again = thinned({**widened(once), "environment": ENVIRONMENT})
+    assert again["parts"] == once["parts"]
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_rounding_keeps_six_digits(value):
+    kept = widened(thinned(row(value=value)))["parts"]["fisher"]["scalars"]["total"]["value"]
+    assert math.isclose(kept, value, rel_tol=5.1e-6, abs_tol=1e-310)
+
+
+def test_what_is_written_is_read(tmp_path):
+    path = tmp_path / "atlas.json"
+    rows = [row("rnn", 4096), row("gru", 1024), row("rnn", 1024, quick=True)]
+    write(path, [atlas_build._narrow(each) for each in rows], ["a note"])
+    found = read(path)
+    assert [(each["label"], each["budget"]) for each in found.rows] == [("gru", 1024), ("rnn", 4096), ("rnn", 1024)]
+    assert found.notes == ("a note",)
+    assert all(each["environment"] == ENVIRONMENT for each in found.rows)
+    assert found.budgets(False) == [1024, 4096]
+    assert [each["label"] for each in found.at(1024, True)] == ["rnn"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "Expecting value"),
+        ('{"schema": "mnemoscope.atlas/1", "rows": [', "Expecting value"),
+        ("[1, 2]", "its schema must be 'mnemoscope.atlas/1', got 'list'"),
+        ('{"schema": "mnemoscope.atlas/7"}', "its schema must be 'mnemoscope.atlas/1', got 'mnemoscope.atlas/7'"),
+        ('{"schema": "mnemoscope.atlas/1"}', "KeyError: 'environments'"),
+        ('{"schema": "mnemoscope.atlas/1", "environments": [], "notes": [], "rows": [3]}', "TypeError"),
+        (
+            '{"schema": "mnemoscope.atlas/1", "environments": [], "notes": [], "rows": [{"schema": "x"}]}',
+            "its rows must be of schema 'mnemoscope.profile/1', got 'x'",
+        ),
+    ],
+)
+def test_a_broken_file_is_one_line(tmp_path, text, words):
+    path = tmp_path / "atlas.json"
+    path.write_text(text)
+    with pytest.raises(UserError) as caught:
+        read(path)
+    message = str(caught.value)
+    assert words in message
+    assert message.endswith("build it again: mnemoscope atlas build")
+    assert "\n" not in message
+
+
+def test_every_cut_of_a_file_is_one_line(tmp_path):
+    path = tmp_path / "atlas.json"
+    write(path, [atlas_build._narrow(row())], [])
+    whole = path.read_text()
+    for length in range(0, len(whole) - 1, 97):
+        path.write_text(whole[:length])
+        with pytest.raises(UserError):
+            read(path)
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(UserError, match="there is no atlas at .* build it: mnemoscope atlas build --out"):
+        read(tmp_path / "none.json")
+    with pytest.raises(UserError, match="cannot be written: No such file or directory"):
+        write(tmp_path / "no" / "atlas.json", [], [])
+
+
+def test_another_file_by_the_environment(tmp_path, monkeypatch):
+    path = tmp_path / "mine.json"
+    write(path, [atlas_build._narrow(row("gru", 500))], [])
+    monkeypatch.setenv(VARIABLE, str(path))
+    assert [each["label"] for each in atlas.references(7)] == ["gru"]
+    write(path, [atlas_build._narrow(row("lstm", 500))], [])  # a changed file is read again
+    assert [each["label"] for each in atlas.references(7)] == ["lstm"]
+    with pytest.raises(UserError, match="the atlas has no rows of this kind"):
+        atlas.references(7, quick=True)
+
+
+# Choosing --------------------------------------------------------------------------------------------------------
+
+
+@given(st.integers(1, 10**9))
+def test_the_nearest_budget(parameters):
+    budgets = list(atlas.BUDGETS)
+    found = atlas.nearest_budget(parameters, budgets)
+    ratios = {budget: max(parameters, budget) / min(parameters, budget) for budget in budgets}
+    assert ratios[found] == min(ratios.values())
+
+
+def test_bad_numbers_of_parameters():
+    with pytest.raises(UserError, match="parameters must be a positive integer, got 0"):
+        atlas.nearest_budget(0, [1])
+
+
+def test_jobs_are_checked():
+    assert len(atlas_build.jobs()) == 2 * len(atlas.BUDGETS) * len(atlas.REFERENCES)
+    assert [job.name for job in atlas_build.jobs(["rnn", "rnn"], [7], quick=True)] == ["rnn"]
+    with pytest.raises(UserError, match="did you mean 'lstm'"):
+        atlas_build.jobs(["lstn"])
+    with pytest.raises(UserError, match="a network of the atlas must be recurrent, got 'tt'"):
+        atlas_build.jobs(["tt"])
+    with pytest.raises(UserError, match="a budget must be a positive integer, got 0"):
+        atlas_build.jobs(["rnn"], [0])
+
+
+# Building --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def measured(monkeypatch):
+    """Replace measuring by a counter, which can be told to stop."""
+    done = []
+
+    def measure(job):
+        if len(done) == measure.stop:
+            raise KeyboardInterrupt
+        done.append((job.name, job.budget, job.quick))
+        return row(job.name, job.budget, job.quick)
+
+    measure.stop = None
+    monkeypatch.setattr(atlas_build, "_measured", measure)
+    return done, measure
+
+
+def test_an_interrupted_build_goes_on_where_it_was(tmp_path, measured):
+    done, measure = measured
+    path = tmp_path / "atlas.json"
+    measure.stop = 3
+    with pytest.raises(KeyboardInterrupt):
+        atlas.build(path, ["rnn", "gru"], [1024, 4096])
+    assert len(read(path).rows) == 3
+    measure.stop = None
+    assert atlas.build(path, ["rnn", "gru"], [1024, 4096]) == 5
+    assert len(done) == len(set(done)) == len(read(path).rows) == 8
+    assert atlas.build(path, ["rnn", "gru"], [1024, 4096]) == 0
+    assert atlas.build(path, ["rnn"], [1024], quick=True, again=True) == 1
+
+
+def test_building_says_what_it_does(tmp_path, measured):
+    said = []
+    path = tmp_path / "atlas.json"
+    atlas.build(path, ["rnn"], [1024], quick=False)
+    atlas.build(path, ["rnn"], [1024], watch=lambda job, what: said.append((job.label, what)))
+    assert said == [("rnn at 1,024 parameters, quick", "measured"), ("rnn at 1,024 parameters", "kept")]
+
+
+def test_a_broken_or_unwritable_file_is_not_overwritten(tmp_path, measured):
+    path = tmp_path / "atlas.json"
+    path.write_text("{")
+    with pytest.raises(UserError, match="cannot be used"):
+        atlas.build(path, ["rnn"], [1024])
+    assert path.read_text() == "{"
+    with pytest.raises(UserError, match="there is no folder"):
+        atlas.build(tmp_path / "no" / "atlas.json", ["rnn"], [1024])
+    assert measured[0] == []
+
+
+# The shipped atlas -----------------------------------------------------------------------------------------------
+
+
+def test_the_shipped_atlas_is_whole():
+    found = atlas.load(SHIPPED)
+    assert json.loads(SHIPPED.read_text())["schema"] == SCHEMA
+    assert SHIPPED.stat().st_size < 600_000
+    there = {(each["label"], each["budget"], each["settings"]["quick"]) for each in found.rows}
+    wanted = {(name, budget, quick) for name in atlas.REFERENCES for budget in atlas.BUDGETS for quick in (True, False)}
+    assert there == wanted
+    for each in found.rows:
+        assert set(each["environment"]) >= {"mnemoscope", "python", "torch", "numpy", "threads", "machine", "date"}
+        assert {part["status"] for part in each["parts"].values()} <= {"done", "not applicable"}
+        assert len(each["settings"]["seeds"]) >= 3
+
+
+@pytest.mark.parametrize("budget", atlas.BUDGETS)
+def test_shipped_rows_have_equal_parameters(budget):
+    for each in atlas.load(SHIPPED).at(budget, False):
+        network = each["network"]
+        own = sized(network["name"], budget, network["input_size"])
+        assert (network["hidden_size"], network["parameters"]) == own
+        assert network["parameters"] == pytest.approx(budget, rel=0.06)
+
+
+def test_references_cover_every_family():
+    from mnemoscope.nn.registry import card, get
+
+    families = {card(get(name)).family for name in atlas.REFERENCES}
+    assert families == {"first order", "orthogonal", "unitary", "non-normal", "gated", "multiplicative"}
+
+
+def test_shipped_numbers_keep_the_theorems():
+    for each in atlas.load(SHIPPED).rows:
+        scalars = each["parts"]["capacity"].get("scalars", {})
+        known = [scalars[name]["value"] or 0.0 for name in ("linear", "nonlinear") if name in scalars]
+        assert sum(known) <= each["network"]["state_size"] * 1.05, each["label"]
+        if each["label"] == "linear-rnn":
+            assert scalars["linear"]["value"] == pytest.approx(each["network"]["state_size"], rel=1e-4)
+            assert scalars["nonlinear"]["value"] == pytest.approx(0, abs=1e-6)
+        if each["label"] in ("scornn", "scurnn"):
+            assert each["parts"]["spectrum"]["scalars"]["radius"]["value"] == pytest.approx(1, abs=1e-4)
+
+
+TIMED = {"step_microseconds"}
+
+
+def reproduced(tmp_path, name, quick):
+    path = tmp_path / "atlas.json"
+    assert atlas.build(path, [name], [atlas.BUDGETS[0]], quick=quick) == 1
+    (made,) = read(path).rows
+    (shipped,) = [each for each in atlas.load(SHIPPED).at(atlas.BUDGETS[0], quick) if each["label"] == name]
+    assert made["network"] == shipped["network"]
+    assert made["settings"] == shipped["settings"]
+    assert set(made["parts"]) == set(shipped["parts"])
+    for part, found in made["parts"].items():
+        assert found["status"] == shipped["parts"][part]["status"]
+        for entry, number in found["scalars"].items():
+            if entry not in TIMED:
+                value = shipped["parts"][part]["scalars"][entry]["value"]
+                assert number["value"] == (value if value is None else pytest.approx(value, rel=1e-3, abs=1e-6))
+
+
+def test_a_shipped_row_is_what_its_command_makes(tmp_path):
+    reproduced(tmp_path, "gru", quick=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", atlas.REFERENCES)
+def test_every_small_shipped_row_is_what_its_command_makes(tmp_path, name):
+    reproduced(tmp_path, name, quick=False)

@@ -1,0 +1,142 @@
+"""The parts on networks whose numbers are known: delay lines, scaled rotations, products."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+import mnemoscope as ms
+from mnemoscope.profiles.registry import Context, parts
+from mnemoscope.profiles.runner import Runner
+from mnemoscope.profiles.settings import Settings
+from mnemoscope.profiles.target import Target
+
+QUICK = Settings(quick=True, seeds=1)
+
+
+def linear(W, v):
+    layer = ms.nn.LinearRNN(1, len(W), bias=False, dtype=torch.float64)
+    layer.weight_hh_l0, layer.weight_ih_l0 = torch.tensor(W), torch.tensor(v)
+    return layer
+
+
+def delay_line(n):
+    return linear(np.diag(np.ones(n - 1), -1), np.eye(n)[:, :1])
+
+
+def run(name, network, **more):
+    (part,) = [each for each in parts() if each.name == name]
+    target = Target(network, **more)
+    context = Context(quick=True, facts=target.facts(target.network(0)), trained=target.trained)
+    if not target.trained:
+        context = Context(quick=True, facts=context.facts, rebuild=lambda width: target.network(0, width))
+    return part.run(target.network(0), context)
+
+
+def values(found):
+    return {name: each.value for name, each in found.scalars.items()}
+
+
+def test_fisher_of_a_delay_line_is_harmonic():
+    # J(k) = 1 / (k + 1) for k < N: noise of k + 1 steps has piled up on the unit that holds the input.
+    found = values(run("fisher", delay_line(5)))
+    assert found["total"] == pytest.approx(sum(1 / k for k in range(1, 6)))
+    assert found["half_life"] == 1  # 1 + 1/2 of 2.28
+    assert found["reach"] == 4
+
+
+def test_fisher_without_any_information():
+    found = run("fisher", linear(np.zeros((2, 2)), np.zeros((2, 1))))
+    assert (found.scalars["half_life"].value, found.scalars["reach"].value) == (None, None)
+    assert found.scalars["half_life"].note == "there is no information to halve"
+
+
+def test_capacity_of_a_delay_line_is_its_length():
+    found = run("capacity", delay_line(6))
+    assert values(found) == pytest.approx({"linear": 6.0, "nonlinear": 0.0, "linear_share": 1.0, "reach": 5.0})
+    assert found.data["exact"]
+
+
+def test_capacity_that_cannot_be_estimated_is_not_given():
+    found = run("capacity", "rac", sizes={"hidden_size": 64})
+    assert found.scalars["linear"].value is None
+    assert found.scalars["linear"].note.startswith("it cannot be estimated")
+
+
+def test_gradients_of_a_scaled_rotation():
+    turn = 0.5 * np.array([[math.cos(1), -math.sin(1)], [math.sin(1), math.cos(1)]])
+    found = values(run("gradients", linear(turn, np.ones((2, 1)))))
+    assert found["rate"] == pytest.approx(-math.log(2))
+    assert found["at_100"] == pytest.approx(-100 * math.log(2))
+    assert found["lyapunov_max"] == pytest.approx(-math.log(2))
+    assert (found["lyapunov_dimension"], found["near_zero"]) == (0.0, 0.0)
+
+
+def test_gradients_that_vanish_exactly_have_a_note():
+    found = run("gradients", delay_line(3))
+    assert found.scalars["at_100"].value == -math.inf
+    assert found.scalars["at_100"].note == "the gradient is exactly zero there"
+
+
+def test_spectrum_of_a_jordan_block():
+    found = values(run("spectrum", linear(np.array([[0.5, 0.0], [2.0, 0.5]]), np.ones((2, 1)))))
+    assert (found["radius"], found["henrici"]) == pytest.approx((0.5, 2.0))
+    assert found["henrici_relative"] == pytest.approx(2 / math.sqrt(4.5))
+    assert found["amplification"] == pytest.approx(np.linalg.norm([[0.5, 0], [2, 0.5]], 2))
+
+
+def test_spectrum_of_what_explodes_says_so():
+    found = run("spectrum", linear(np.array([[1.5]]), np.ones((1, 1))))
+    assert found.scalars["kreiss"].value == math.inf
+    assert found.scalars["kreiss"].note == "it is infinite: the spectral radius is above 1"
+
+
+def test_separation_of_a_product_network_is_exact_between_its_bounds():
+    found = run("separation", "rac", sizes={"hidden_size": 5})
+    network = Target("rac", {"hidden_size": 5}).network(0, 3)
+    for index, steps in enumerate((4, 6, 8)):
+        alone = ms.measures.separation_rank(network, steps)
+        assert alone.lower <= found.scalars[f"rank_{steps}"].value == alone.rank <= alone.upper
+        assert found.scalars[f"soft_{steps}"].value == pytest.approx(math.exp(alone.entropy))
+        assert (found.data["lower"][index], found.data["upper"][index]) == (alone.lower, alone.upper)
+    assert found.data["exact"]
+    assert "Built with 3 inputs instead of 1" in found.notes[0]
+
+
+def test_separation_of_weights_of_its_own_takes_random_inputs():
+    found = run("separation", torch.nn.GRU(1, 4))
+    assert not found.data["exact"]
+    assert found.data["input_size"] == 1
+    assert 1 <= found.scalars["soft_8"].value <= 81
+
+
+def test_the_card_counts():
+    found = values(run("card", "lstm", sizes={"hidden_size": 4, "input_size": 3}))
+    assert found["parameters"] == 4 * 4 * (4 + 3) + 8 * 4
+    assert (found["state_size"], found["multiply_adds"]) == (8, 4 * 4 * (4 + 3) + 3 * 4)
+    grown = values(run("card", "rnn", sizes={"hidden_size": 8}))
+    assert (grown["growth_exponent"], grown["work_exponent"]) == pytest.approx((1, 0), abs=0.05)
+    assert values(run("card", ms.nn.CP(2, 3, 4, 5)))["parameters"] > 0
+
+
+def test_the_same_seed_gives_the_same_row_bit_for_bit():
+    rows = [Runner([Target("gru", {"hidden_size": 3})], QUICK).run()[0] for _ in range(2)]
+    for row in rows:
+        for part in row["parts"].values():
+            part["seconds"] = 0
+        row["parts"]["card"] = None  # times of steps are times
+    assert rows[0] == rows[1]
+
+
+@pytest.mark.parametrize("name", ["rnn", "urnn", "2rnn", "cprnn"])
+def test_every_part_runs_on_many_sorts_of_network(name):
+    (row,) = Runner([Target(name, {"hidden_size": 4})], QUICK).run()
+    assert {part["status"] for part in row["parts"].values()} == {"done"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ms.nn.names("recurrent"))
+def test_every_part_runs_on_every_recurrent_network(name):
+    (row,) = Runner([Target(name, {"hidden_size": 6})], QUICK).run()
+    assert {part["status"] for part in row["parts"].values()} == {"done"}

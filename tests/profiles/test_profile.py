@@ -1,0 +1,204 @@
+"""`profile` and `compare` in Python, and the page that they make."""
+
+import json
+
+import pytest
+import torch
+from torch import nn
+
+import mnemoscope as ms
+from mnemoscope.core.errors import UserError
+from mnemoscope.core.references import REFERENCES
+from mnemoscope.profiles import atlas
+from mnemoscope.profiles.page import keyed
+from mnemoscope.profiles.profile import Profile, compare, profile
+from mnemoscope.report import Plane, render
+from tests.profiles.fake_parts import fail, make, number, only
+from tests.profiles.references import tiny_references
+
+
+@pytest.fixture(autouse=True)
+def _tiny(monkeypatch):
+    monkeypatch.setattr(atlas, "references", tiny_references)
+
+
+@pytest.fixture(scope="module")
+def gru():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(atlas, "references", tiny_references)
+        return profile("gru", hidden_size=3, quick=True, seeds=2)
+
+
+@pytest.fixture(scope="module")
+def pair():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(atlas, "references", tiny_references)
+        return compare("rnn", "irnn", hidden_size=3, quick=True, seeds=2)
+
+
+def test_the_row_has_the_schema(gru):
+    (row,) = gru.rows
+    assert row["schema"] == "mnemoscope.profile/1"
+    assert row["network"]["weights"] == "initialised"
+    assert row["settings"]["seeds"] == [0, 1]
+    assert set(row["environment"]) >= {"mnemoscope", "torch", "numpy", "python", "threads", "machine", "date"}
+    for part in row["parts"].values():
+        assert set(part) >= {"status", "reason", "seconds", "data", "scalars", "command"}
+        for scalar in part["scalars"].values():
+            assert set(scalar) >= {"value", "lower", "upper", "seeds", "unit"}
+    document = gru.to_dict()
+    assert json.loads(json.dumps(document, allow_nan=False)) == document
+    assert [each["label"] for each in document["references"]] == ["rnn", "orth-rnn"]
+    assert document["verdict"][0]["text"]
+
+
+def test_the_page_has_a_section_for_every_part_and_a_command_for_every_figure(gru):
+    page = gru.page
+    names = [section.name for section in page.sections]
+    assert names == ["card", "theory", "fisher", "capacity", "gradients", "spectrum", "separation"]
+    for section in page.sections:
+        assert section.headline is not None
+        for figure in section.figures:
+            assert figure.command.startswith("mnemoscope measure ")
+            assert figure.how
+            assert figure.alt
+            drawing = figure.drawing
+            drawn = drawing.points if isinstance(drawing, Plane) else getattr(drawing, "series", None) or drawing.values
+            assert len(drawn) == 3
+    assert [entry.role for entry in page.entries] == ["subject", "reference", "reference"]
+    assert set(page.references) <= set(REFERENCES)
+    assert {"ganguli2008", "cho2014"} & set(page.references)
+    assert page.absent == []
+
+
+def test_methods_can_be_pasted(gru):
+    text = gru.page.methods
+    for words in (
+        ms.__version__,
+        torch.__version__,
+        "seeds 0, 1",
+        "Student's t",
+        "without an embedding",
+        "Fisher memory",
+    ):
+        assert words in text
+
+
+def test_the_page_is_written_and_shown(gru, tmp_path):
+    path = gru.to_html(tmp_path / "x.html")
+    assert "gru" in path.read_text()
+    assert "total Fisher memory" in str(gru)
+    assert repr(gru) == "<Profile of gru>"
+    assert gru._repr_html_().startswith("<pre>")
+
+
+def test_differences_are_to_the_first_with_an_interval(pair):
+    document = pair.to_dict()
+    assert document["schema"] == "mnemoscope.comparison/1"
+    assert [row["label"] for row in document["profiles"]] == ["rnn", "irnn"]
+    (radius,) = [each for each in document["differences"] if each["scalar"] == "radius"]
+    seeds = [row["parts"]["spectrum"]["scalars"]["radius"]["seeds"] for row in document["profiles"]]
+    assert radius["value"] == pytest.approx(sum(seeds[1]) / 2 - sum(seeds[0]) / 2)
+    assert radius["lower"] <= radius["value"] <= radius["upper"]
+    assert radius["how"].startswith("Welch, independent seeds")
+    page = pair.page
+    assert page.sections[0].name == "differences"
+    assert [entry.label for entry in page.entries][:2] == ["rnn", "irnn"]
+    assert page.title == "rnn and irnn"
+    assert render(page)
+
+
+def test_networks_with_the_same_weights_are_paired():
+    with only(make("capacity", 1, number("linear"))):
+        found = compare(ms.nn.RNN(1, 2), ms.nn.RNN(1, 2), quick=True)
+        assert found.to_dict()["differences"][0]["how"].startswith("no interval: one set of weights")
+        relu = ms.profiles.Target("rnn", {"hidden_size": 3}, {"nonlinearity": "relu"})
+        same = compare(ms.profiles.Target("rnn", {"hidden_size": 3}), relu, quick=True)
+    assert same.to_dict()["differences"][0]["how"] == "paired by seed, 3 pairs with the same weights"
+
+
+def test_compare_needs_two():
+    with pytest.raises(UserError, match="at least two networks"):
+        compare("rnn")
+
+
+def test_a_module_is_measured_with_its_own_weights():
+    torch.manual_seed(0)
+    with only(make("a", 1, number())):
+        found = profile(nn.GRU(2, 3), quick=True)
+    assert found.rows[0]["network"]["weights"] == "trained"
+    assert found.rows[0]["network"]["source"] == "a module of class GRU, given in Python"
+    assert "weights of its own" in found.page.subtitle
+
+
+def test_a_class_is_drawn_anew_for_every_seed():
+    with only(make("a", 1, number())):
+        found = profile(nn.GRU, hidden_size=3, quick=True)
+    assert found.rows[0]["network"]["weights"] == "initialised"
+    assert found.rows[0]["settings"]["seeds"] == [0, 1, 2]
+
+
+def test_a_module_that_cannot_be_adapted_says_which_call_would_work():
+    with pytest.raises(UserError, match=r"call ms\.adapt\(module, "):
+        profile(nn.MultiheadAttention(4, 2))
+
+
+def test_options_go_to_the_constructor():
+    with only(make("a", 1, number())):
+        found = profile("cprnn", hidden_size=3, rank=2, quick=True)
+    assert found.rows[0]["network"]["options"] == {"rank": 2}
+    with pytest.raises(UserError, match="rnn cannot be built|RNN has no option"):
+        profile("rnn", hidden_size=3, rank=2)
+
+
+def test_what_is_absent_is_listed_with_the_reason():
+    with only(make("a", 1, fail), make("b", 2, number(), kinds=("sequence",)), make("c", 3, number())):
+        found = profile("rnn", hidden_size=3, quick=True)
+        absent = dict(found.page.absent)
+    assert absent["The a"] == "failed: ZeroDivisionError: division by zero"
+    assert absent["The b"] == "it takes networks of kind sequence, and this one is of kind recurrent"
+    assert "The c" not in absent
+    assert found.failed == ("a",)
+
+
+def test_results_are_taken_up_from_beside_the_page(tmp_path):
+    calls = []
+
+    def counted(context):
+        calls.append(context.seed)
+        return number()(context)
+
+    with only(make("a", 1, counted)):
+        first = profile("rnn", hidden_size=3, quick=True, html=tmp_path / "x.html")
+        again = profile("rnn", hidden_size=3, quick=True, html=tmp_path / "x.html")
+    assert calls == [0, 1, 2]
+    assert first.rows[0]["parts"] == again.rows[0]["parts"]
+    assert (tmp_path / "x.profile.json").is_file()
+
+
+def test_references_are_measured_anew_at_equal_parameters():
+    with only(make("a", 1, number())):
+        found = profile("gru", hidden_size=5, quick=True, fresh=True)
+    own = found.rows[0]["network"]["parameters"]
+    counts = {row["label"]: row["network"]["parameters"] for row in found.references}
+    assert set(counts) == {"rnn", "orth-rnn"}
+    for count in counts.values():
+        assert abs(count - own) <= 2 * 11 + 3  # half the step from one size to the next: (n + 1)^2 - n^2
+    assert "measured anew at equal parameters" in found.about_references
+
+
+def test_equal_labels_are_told_apart():
+    row = {"label": "rnn", "network": {"hidden_size": 4}, "parts": {}}
+    other = {"label": "rnn", "network": {"hidden_size": 8}, "parts": {}}
+    found = keyed([row, other, row], ["rnn n=8"])
+    assert [each["key"] for each in found] == ["rnn n=4", "rnn n=8 (2)", "rnn n=4 (2)"]
+    assert "key" not in row
+
+
+def test_hostile_names_stay_text(tmp_path):
+    Evil = type("<script>alert(1)</script>", (nn.GRU,), {})
+    with only(make("a", 1, number())):
+        found = profile(Evil(1, 2), quick=True)
+    assert isinstance(found, Profile)
+    assert "<script>alert(1)" not in found.to_html(tmp_path / "x.html").read_text()
+    assert "<script>" not in found._repr_html_()

@@ -1,0 +1,185 @@
+"""The runner: its order, budget, interruptions, and what it makes of results; with parts that take no time."""
+
+import json
+from fractions import Fraction
+
+import pytest
+import torch
+from tests.profiles.fake_parts import fail, make, number, only, refuse
+
+from mnemoscope.core.errors import UserError
+from mnemoscope.profiles.registry import PartResult, Scalar
+from mnemoscope.profiles.runner import Runner
+from mnemoscope.profiles.settings import Settings
+from mnemoscope.profiles.store import Store
+from mnemoscope.profiles.target import Target
+
+RNN = Target("rnn", {"hidden_size": 3})
+
+
+def run(*classes, targets=(RNN,), store=None, watch=None, **settings):
+    with only(*classes):
+        runner = Runner(list(targets), Settings(**settings), store)
+        return runner, runner.run(watch)
+
+
+def test_every_part_comes_once_before_further_seeds():
+    seen = []
+    first, second = make("a", 1, number()), make("b", 2, number(), once=True)
+    run(first, second, seeds=3, watch=lambda piece, done, total: seen.append((piece, done, total)))
+    assert [(piece.part.name, piece.seed) for piece, _, _ in seen[:-1]] == [("a", 0), ("b", 0), ("a", 1), ("a", 2)]
+    assert [done for _, done, _ in seen] == [0.0, 1.0, 2.0, 3.0, 4.0]
+    assert {total for _, _, total in seen} == {4.0}
+
+
+def test_scalars_are_means_over_seeds_with_students_interval():
+    _, (row,) = run(make("a", 1, number(), averaged=("curve",)), seeds=3, seed=4)
+    found = row["parts"]["a"]["scalars"]["total"]
+    assert found["seeds"] == [4.1, 5.1, 6.1]
+    assert found["value"] == pytest.approx(float(Fraction(51, 10)))
+    assert found["upper"] - found["value"] == pytest.approx(4.302652730 / 3**0.5)
+    assert found["unit"] == "steps"
+    curve = row["parts"]["a"]["data"]
+    assert curve["curve"] == pytest.approx([5.1, 10.2])
+    assert curve["curve_upper"][1] - curve["curve"][1] == pytest.approx(2 * 4.302652730 / 3**0.5)
+    assert row["settings"]["seeds"] == [4, 5, 6]
+
+
+def test_a_network_with_weights_of_its_own_is_measured_once():
+    _, (row,) = run(make("a", 1, number()), targets=[Target(torch.nn.GRU(1, 3))], seeds=5)
+    assert row["parts"]["a"]["scalars"]["total"]["seeds"] == [0.1]
+    assert row["parts"]["a"]["scalars"]["total"]["lower"] is None
+    assert row["network"]["weights"] == "trained"
+
+
+def test_what_refuses_and_what_fails_do_not_take_the_others_down():
+    _, (row,) = run(make("a", 1, refuse), make("b", 2, fail), make("c", 3, number()), make("d", 4, number(), kinds=()))
+    found = {name: (part["status"], part["reason"]) for name, part in row["parts"].items()}
+    assert found["a"] == ("not applicable", "it needs a matrix")
+    assert found["b"] == ("failed", "ZeroDivisionError: division by zero")
+    assert found["c"] == ("done", None)
+    assert found["d"][0] == "not applicable"
+
+
+def test_one_seed_that_fails_is_named():
+    def sometimes(context):
+        return fail(context) if context.seed == 1 else number()(context)
+
+    _, (row,) = run(make("a", 1, sometimes), seeds=3)
+    assert row["parts"]["a"]["scalars"]["total"]["seeds"] == [0.1, 2.1]
+    assert row["parts"]["a"]["notes"] == ["seed 1: ZeroDivisionError: division by zero"]
+
+
+def test_numbers_that_json_cannot_hold_become_none_with_a_note():
+    def infinite(context):
+        return PartResult(scalars={"k": Scalar(value=float("inf"))}, data={"curve": [float("nan"), 1.0]})
+
+    _, (row,) = run(make("a", 1, infinite, averaged=("curve",)), seeds=2)
+    assert row["parts"]["a"]["scalars"]["k"]["value"] is None
+    assert row["parts"]["a"]["scalars"]["k"]["note"] == "it is inf"
+    assert row["parts"]["a"]["data"]["curve"] == [None, 1.0]
+    json.dumps(row, allow_nan=False)
+
+
+def test_the_budget_stops_what_would_not_fit():
+    parts = (
+        make("a", 1, number(), seconds=0.5),
+        make("b", 2, number(), seconds=3.0),
+        make("c", 3, number(), seconds=0.5),
+    )
+    _, (row,) = run(*parts, seeds=1, budget=2.0)
+    assert [row["parts"][name]["status"] for name in "abc"] == ["done", "stopped", "done"]
+    assert row["parts"]["b"]["reason"] == "it needs about 3.0 s, and the budget of 2 s is used up"
+
+
+def test_a_part_with_fewer_seeds_than_planned_says_so():
+    def slow(context):
+        import time
+
+        time.sleep(0.03)
+        return number()(context)
+
+    _, (row,) = run(make("a", 1, slow, seconds=0.01), seeds=100, budget=0.2)
+    found = row["parts"]["a"]
+    assert 1 <= len(found["scalars"]["total"]["seeds"]) < 10
+    assert found["notes"][-1].endswith("of 100 seeds: there was no time for the others")
+
+
+def test_an_interrupted_run_leaves_rows_and_goes_on_bit_for_bit(tmp_path):
+    calls = []
+
+    def counted(context):
+        calls.append(context.seed)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        generator = torch.Generator().manual_seed(context.seed)
+        value = float(torch.rand((), generator=generator, dtype=torch.float64))
+        return PartResult(scalars={"total": Scalar(value=value)}, data={"curve": [value / 3]})
+
+    parts = make("a", 1, counted, averaged=("curve",)), make("b", 2, number())
+    runner, (row,) = run(*parts, seeds=4, store=Store(tmp_path / "x.json"))
+    assert runner.interrupted
+    assert len(row["parts"]["a"]["scalars"]["total"]["seeds"]) == 2
+    again, (resumed,) = run(*parts, seeds=4, store=Store(tmp_path / "x.json"))
+    assert not again.interrupted
+    assert calls == [0, 1, 2, 2, 3]
+    _, (whole,) = run(*parts, seeds=4)
+    for name in "ab":
+        assert {**resumed["parts"][name], "seconds": 0} == {**whole["parts"][name], "seconds": 0}
+
+
+def test_interrupted_before_a_part_began():
+    def stop(context):
+        raise KeyboardInterrupt
+
+    runner, (row,) = run(make("a", 1, stop), make("b", 2, number()))
+    assert runner.interrupted
+    assert [row["parts"][name]["status"] for name in "ab"] == ["stopped", "stopped"]
+
+
+def test_other_settings_and_other_networks_are_measured_anew(tmp_path):
+    path = tmp_path / "x.json"
+    parts = (make("a", 1, number()),)
+    run(*parts, seeds=2, store=Store(path))
+    for more, targets, kept in (
+        ({"seeds": 3}, [RNN], 2),
+        ({"seeds": 2, "seed": 1}, [RNN], 0),
+        ({"seeds": 2, "quick": True}, [RNN], 0),
+        ({"seeds": 2}, [Target("rnn", {"hidden_size": 4})], 0),
+        ({"seeds": 2}, [Target("rnn", {"hidden_size": 3}, {"nonlinearity": "relu"})], 0),
+    ):
+        before = path.read_text()
+        store = Store(path)
+        run(*parts, targets=targets, store=store, **more)
+        assert store.taken_up == kept
+        path.write_text(before)
+
+
+def test_what_failed_is_tried_again(tmp_path):
+    run(make("a", 1, fail), seeds=1, store=Store(tmp_path / "x.json"))
+    store = Store(tmp_path / "x.json")
+    _, (row,) = run(make("a", 1, number()), seeds=1, store=store)
+    assert (row["parts"]["a"]["status"], store.taken_up) == ("done", 0)
+
+
+def test_a_file_that_is_not_ours_is_left_alone(tmp_path):
+    path = tmp_path / "x.profile.json"
+    for text in ("{", '{"mine": 1}'):
+        path.write_text(text)
+        with pytest.raises(UserError, match="is in the way of the results"):
+            Store(path)
+        assert path.read_text() == text
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"seed": -1}, "seed must be a whole number of at least 0, got -1"),
+        ({"seeds": 0}, "seeds must be a positive integer, got 0"),
+        ({"budget": 0}, "the budget must be a time above zero, got 0"),
+        ({"budget": float("nan")}, "the budget must be a time above zero, got nan"),
+    ],
+)
+def test_settings_that_cannot_be(wrong, said):
+    with pytest.raises(UserError, match=said):
+        Settings(**wrong)
