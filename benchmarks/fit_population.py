@@ -66,7 +66,9 @@ def main() -> None:
         taken = set()
         for _ in range(arguments.rounds):
             each = networks(task, layers)
-            one, _ = seconds(lambda e=each, t=task, c=common: [ms.training.fit(x, t, seed=k, **c) for k, x in enumerate(e)])
+            one, _ = seconds(
+                lambda e=each, t=task, c=common: [ms.training.fit(x, t, seed=k, **c) for k, x in enumerate(e)]
+            )
             together = networks(task, layers)
             every, made = seconds(
                 lambda e=together, t=task, c=common: ms.training.fit_population(e, t, layout=arguments.layout, **c)
@@ -77,7 +79,9 @@ def main() -> None:
             print(f"{label}: {one:.1f} s, {every:.1f} s, {one / every:.2f} ({made[0].layout['name']})", flush=True)
         gain = statistics.median(a / b for a, b in zip(times["one"], times["all"], strict=True))
         middle = {name: statistics.median(own) for name, own in times.items()}
-        lines.append(f"| {label} | {', '.join(sorted(taken))} | {middle['one']:.1f} | {middle['all']:.1f} | {gain:.2f} |")
+        lines.append(
+            f"| {label} | {', '.join(sorted(taken))} | {middle['one']:.1f} | {middle['all']:.1f} | {gain:.2f} |"
+        )
         data[label] = {"ratio": gain, "layouts": sorted(taken), **times}
     text = "\n".join(lines) + "\n"
     print(text)

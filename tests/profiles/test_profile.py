@@ -4,6 +4,8 @@ import json
 
 import pytest
 import torch
+from tests.profiles.fake_parts import fail, make, number, only
+from tests.profiles.references import tiny_references
 from torch import nn
 
 import mnemoscope as ms
@@ -13,8 +15,6 @@ from mnemoscope.profiles import atlas
 from mnemoscope.profiles.page import keyed
 from mnemoscope.profiles.profile import Profile, compare, profile
 from mnemoscope.report import Plane, render
-from tests.profiles.fake_parts import fail, make, number, only
-from tests.profiles.references import tiny_references
 
 
 @pytest.fixture(autouse=True)

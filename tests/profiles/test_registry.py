@@ -18,7 +18,6 @@ def test_the_parts_of_the_contract_are_there_in_their_order():
 
 
 def test_a_part_joins_by_registering_itself(monkeypatch):
-    parts()
     monkeypatch.setattr(PARTS, "_entries", dict(PARTS._entries))
 
     @part("trained-capacity", title="Trained capacity", order=35)
@@ -39,7 +38,6 @@ def test_a_part_joins_by_registering_itself(monkeypatch):
 
 
 def test_other_packages_announce_theirs_by_entry_points(monkeypatch):
-    parts()
     monkeypatch.setattr(PARTS, "_entries", dict(PARTS._entries))
     monkeypatch.setattr(PARTS, "_plugins_loaded", False)
     monkeypatch.setattr(fake_parts, "Plugin", fake_parts.make("plugin", 5, fake_parts.number()), raising=False)

@@ -19,6 +19,7 @@ def test_ticks_that_a_reader_expects():
     assert [value for value, _ in Scale(-0.62, 0, 0, 1).ticks(3)] == [-0.5, 0]
     assert [text for _, text in Scale(1e-12, 1, 0, 1, log=True).ticks(5)] == ["10⁻¹²", "10⁻⁹", "10⁻⁶", "10⁻³", "10⁰"]
     assert [text for _, text in Scale(1, 1000, 0, 1, log=True).ticks(5)] == ["1", "10", "100", "1,000"]
+    assert [value for value, _ in Scale(4, 8, 0, 1).ticks(8, whole=True)] == [4, 5, 6, 7, 8]
     assert [value for value, _ in Scale(2, 30, 0, 1, log=True).ticks(5)] == [3, 10, 30]
 
 

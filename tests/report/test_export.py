@@ -122,6 +122,28 @@ def test_a_ranking_is_in_order_and_says_what_is_missing():
         assert "\u2013" in texts
 
 
+def test_a_value_far_below_a_logarithmic_axis_is_an_arrow():
+    values = [Value(entry="n0", value=1.0), Value(entry="n1", value=1e-144, lower=1e-145, upper=1e-143)]
+    canvas, height = draw_ranked(Ranked(values=values, title="t", log=True), named(entries()))
+    root = ElementTree.fromstring(canvas.svg(height))
+    arrows = [node for node in root.iter(f"{SVG}path") if node.get("d").endswith("l4-2.5v5Z")]
+    assert [node.get("fill") for node in arrows] == [named(entries())["n1"].look.light]
+    assert "1\u00d710\u2212144" in ["".join(node.itertext()) for node in root.iter(f"{SVG}text")]
+
+
+def test_only_the_subject_has_a_band_and_only_it_widens_the_axis():
+    wild = {"lower": [-9e9, -9e9], "upper": [9e9, 9e9]}
+    series = [
+        Series(entry="n0", x=[1, 2], y=[1, 2], lower=[0.5, 1], upper=[2, 3]),
+        Series(entry="n1", x=[1, 2], y=[1, 2], **wild),
+    ]
+    canvas, height = draw_curves(Curves(series=series, x_title="x", y_title="y"), named(entries()))
+    root = ElementTree.fromstring(canvas.svg(height))
+    bands = [node.get("fill") for node in root.iter(f"{SVG}path") if node.get("fill-opacity")]
+    assert bands == [named(entries())["n0"].look.light]
+    assert "3" in ["".join(node.itertext()) for node in root.iter(f"{SVG}text")]
+
+
 def test_the_plane_keeps_its_shape():
     points = {"n0": [1, 1j, -1, complex(math.nan, 0)], "n1": []}
     drawing = Plane(points=points, title="t", marks=(Mark(kind="circle", value=1.0, label="unit circle"),))

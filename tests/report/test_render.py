@@ -160,6 +160,19 @@ def test_evidence_that_is_not_on_the_page_is_no_link():
     assert 'href="#section-gradients"' not in text
 
 
+def test_the_lead_of_the_verdict_stands_above_the_rest():
+    text = render(page())
+    lead = next(one for one in page().verdict if one.lead)
+    assert text.count(lead.text) == 1
+    assert text.index(lead.text) < text.index("In its favour")
+
+
+def test_a_command_of_several_lines_keeps_them():
+    figure = dataclasses.replace(page().sections[0].figures[0], command="first --a 1\nsecond  --b")
+    made = dataclasses.replace(page(), sections=[Section(name="s", title="s", figures=[figure])])
+    assert "<code>first --a 1\nsecond  --b</code>" in re.sub(r"</?span>", "", render(made))
+
+
 def test_every_chart_says_how_and_by_which_command():
     text = html.unescape(re.sub(r"</?span>", "", render(page())))
     for section in page().sections:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 
 import numpy as np
 import pytest
@@ -267,3 +268,41 @@ def test_the_environment_is_recorded_and_compared(root, spec, monkeypatch):
     with pytest.warns(runs.RecordWarning, match="OMP NUM THREADS: .* before, 77 now"), runs.open(spec) as run:
         run.append({"step": 1})
     assert "77 now" in runs.load(run.folder).details.sessions[-1]["changes"][0]
+
+
+def test_a_step_that_cannot_be_written_again_stays_as_it_was(root, spec, monkeypatch):
+    with runs.open(spec) as run:
+        run.checkpoint(2, {"w": torch.tensor(1.0)}, {"value": 1})
+
+        def full(*_, **__):
+            raise OSError(28, "No space left on device")
+
+        with monkeypatch.context() as patch:
+            patch.setattr("mnemoscope.runs.checkpoint.write_document", full)  # the tensors are written by then
+            with pytest.raises(OSError, match="No space"):
+                run.checkpoint(2, {"w": torch.tensor(2.0)}, {"value": 2})
+        found = runs.load(run.folder).latest()
+        assert (found.state, found.tensors["w"]) == ({"value": 1}, 1.0)
+        run.checkpoint(2, {"w": torch.tensor(3.0)}, {"value": 3})
+        assert runs.load(run.folder).latest().tensors["w"] == 3.0
+
+
+def test_a_line_that_was_half_written_is_written_again(root, spec, monkeypatch):
+    write = os.write
+
+    def half(descriptor, data):
+        write(descriptor, bytes(data[: len(data) // 2]))
+        raise OSError(28, "No space left on device")
+
+    with runs.open(spec) as run:
+        run.append({"step": 1})
+        run.append({"step": 2})
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "write", half)
+            with pytest.raises(UserError, match="the disk is full"):
+                run.checkpoint(2, {})
+        assert runs.load(run.folder).metrics == [{"step": 1}], "the first is flushed at once, the second not at all"
+        assert (run.folder / "metrics.jsonl").read_bytes().endswith(b"}\n")
+        run.append({"step": 3})
+        run.finish()
+    assert [one["step"] for one in runs.load(run.folder).metrics] == [1, 2, 3]

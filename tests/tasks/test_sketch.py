@@ -35,7 +35,7 @@ def test_masked_targets_are_not_written():
     rows, _ = rows_of("mqar", pairs=2, length=9, vocabulary=8)
     asked = [step for step, sign in enumerate(rows["loss"]) if sign == "•"]
     assert [step for step, sign in enumerate(rows["target"]) if sign != " "] == asked
-    book = {key: value for key, value in zip(rows["input"][:4:2], rows["input"][1:4:2], strict=True)}
+    book = dict(zip(rows["input"][:4:2], rows["input"][1:4:2], strict=True))
     assert all(rows["target"][step] == book[rows["input"][step]] for step in asked)
 
 

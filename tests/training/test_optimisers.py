@@ -1,4 +1,4 @@
-"""The optimisers on one vector against torch's own, parameter by parameter, and against themselves, member by member."""
+"""The optimisers on one vector against torch's own, and stacked ones against each member alone."""
 
 import pytest
 import torch
@@ -69,7 +69,9 @@ def test_adam_is_torchs(betas, eps, rates):
 def test_stacked_members_move_as_each_alone(kind, clipping):
     members, rates = 3, [0.1, 0.2, 0.003]
     gradients = [drawn(k, members) for k in range(1, 6)]
-    stacked = our_steps(kind(drawn(0, members), [torch.tensor(rates, dtype=torch.float64)] * 4), gradients, clipping, members)
+    stacked = our_steps(
+        kind(drawn(0, members), [torch.tensor(rates, dtype=torch.float64)] * 4), gradients, clipping, members
+    )
     for k in range(members):
         own = [[g[k] for g in step] for step in gradients]
         alone = our_steps(kind([p[k].clone() for p in drawn(0, members)], [rates[k]] * 4), own, clipping)

@@ -35,20 +35,30 @@ def compare(together, alone, tolerance):
         assert ours.score == pytest.approx(theirs.score, abs=1e-6)
 
 
-@pytest.mark.parametrize("name", ["rnn", "scornn", "nnrnn", "lstm", "exprnn", "soft-orth", "gru", "urnn", "cprnn"])
-@pytest.mark.parametrize("task_name", TASKS)
+NAMES = ("rnn", "scornn", "nnrnn", "lstm", "exprnn", "soft-orth", "gru", "urnn", "cprnn")
+PAIRS = [(name, "copy") for name in NAMES] + [
+    (name, task) for name in ("rnn", "scornn") for task in ("lag-copy", "adding")
+]
+
+
+@pytest.mark.parametrize(("name", "task_name"), PAIRS)
 def test_twenty_steps_of_each_are_those_of_it_alone(name, task_name):
     task = ms.tasks.create(task_name, **TASKS[task_name])
     options = {"rebase": 7} if name == "exprnn" else {}
     rates, seeds = [1e-3, 5e-3, 2e-4], [4, 0, 9]
-    common = {"iterations": 20, "batch_size": 5, "precision": "float64", "data": "fresh", "clip_norm": 0.1, "test_size": 20}
+    common = {
+        "iterations": 20,
+        "batch_size": 5,
+        "precision": "float64",
+        "data": "fresh",
+        "clip_norm": 0.1,
+        "test_size": 20,
+    }
     alone = [
         fit(one, task, seed=seed, lr=rate, **common)
         for one, seed, rate in zip(networks(name, task, **options), seeds, rates, strict=True)
     ]
-    together = fit_population(
-        networks(name, task, **options), task, seeds=seeds, lr=rates, layout="batched", **common
-    )
+    together = fit_population(networks(name, task, **options), task, seeds=seeds, lr=rates, layout="batched", **common)
     compare(together, alone, 1e-9)
 
 
@@ -69,7 +79,14 @@ def test_penalties_as_a_vector_and_adam_and_layers_and_validation():
 
 def test_one_that_diverges_is_dropped_and_the_others_do_not_notice():
     task = ms.tasks.create("lag-copy", **TASKS["lag-copy"])
-    common = {"iterations": 30, "batch_size": 5, "precision": "float64", "data": "fresh", "layout": "batched", "log_every": 1}
+    common = {
+        "iterations": 30,
+        "batch_size": 5,
+        "precision": "float64",
+        "data": "fresh",
+        "layout": "batched",
+        "log_every": 1,
+    }
     rates = [1e-3, 1e-3, 1e200, 1e-3]
     together = fit_population(networks("linear-rnn", task, 4), task, lr=rates, **common)
     assert [run.status for run in together] == ["finished", "finished", "failed", "finished"]
@@ -78,17 +95,25 @@ def test_one_that_diverges_is_dropped_and_the_others_do_not_notice():
     assert "lr=1e+200" in failed.reason
     assert all(bool(p.isfinite().all()) for p in failed.model.parameters())
     del common["layout"]
-    alone = [fit(one, task, seed=k, lr=1e-3, **common) for k, one in enumerate(networks("linear-rnn", task, 4)) if k != 2]
+    alone = [
+        fit(one, task, seed=k, lr=1e-3, **common) for k, one in enumerate(networks("linear-rnn", task, 4)) if k != 2
+    ]
     compare([together[k] for k in (0, 1, 3)], alone, 1e-9)
 
 
 def test_one_that_ends_early_is_dropped_and_the_others_do_not_notice():
     task = ms.tasks.create("lag-copy", **TASKS["lag-copy"])
-    common = {"iterations": 200, "precision": "float64", "validate_every": 10, "patience": 2}
-    rates = [1e-3, 0.3, 1e-3]
-    together = fit_population(networks("rnn", task), task, lr=rates, layout="batched", **common)
-    alone = [fit(one, task, seed=k, lr=rates[k], **common) for k, one in enumerate(networks("rnn", task))]
-    assert together[1].ending.step < together[0].ending.step
+    common = {"iterations": 40, "precision": "float64", "validate_every": 10, "batch_size": 16, "log_every": 5}
+
+    def stop(which):
+        return [lambda moment: moment.step == 20 and moment.member == which]
+
+    together = fit_population(networks("rnn", task), task, layout="batched", callbacks=stop(1), **common)
+    alone = [
+        fit(one, task, seed=k, callbacks=stop(0) if k == 1 else (), **common)
+        for k, one in enumerate(networks("rnn", task))
+    ]
+    assert [run.ending.step for run in together] == [40, 20, 40]
     compare(together, alone, 1e-9)
 
 
@@ -113,7 +138,9 @@ def test_a_text_in_a_batch_carries_each_state(tmp_path):
 
     dataset = DATASETS["tinyshakespeare"]
     (tmp_path / dataset.folders[0]).mkdir()
-    (tmp_path / dataset.folders[0] / dataset.files[0].name).write_text("to be or not to be, that is the question. " * 60)
+    (tmp_path / dataset.folders[0] / dataset.files[0].name).write_text(
+        "to be or not to be, that is the question. " * 60
+    )
     task = ms.tasks.create("shakespeare", length=20, data=str(tmp_path), verify=False)
     made = [[ms.nn.LSTM(4, 5, generator=torch.Generator().manual_seed(k)) for k in range(2)] for _ in range(2)]
     common = {"iterations": 40, "batch_size": 3, "precision": "float64"}
@@ -215,7 +242,10 @@ def test_processes_train_the_same(layout, tmp_path):
         ({"lr": [1e-3, 1e-3]}, "lr must be a number, or 3 of them, one for each network, got [0.001, 0.001]"),
         ({"layout": "batch"}, "layout must be 'batched' or 'processes'"),
         ({"batchsize": 3}, "training has no setting 'batchsize'; did you mean 'batch_size'?"),
-        ({"layout": "processes", "loss": lambda a, b: a.sum()}, "layout must be 'batched' or 'sequential', since another"),
+        (
+            {"layout": "processes", "loss": lambda a, b: a.sum()},
+            "layout must be 'batched' or 'sequential', since another",
+        ),
         ({"workers": 0}, "workers must be a positive integer, got 0"),
     ],
 )

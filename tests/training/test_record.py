@@ -13,12 +13,21 @@ from mnemoscope import runs
 from mnemoscope.training import fit, fit_population, resume
 
 TASK = ms.tasks.create("lag-copy", length=6, lag=2, dimensions=2)
-SETTINGS = {"iterations": 150, "batch_size": 8, "validate_every": 30, "checkpoint_every": 10, "schedule": "ziv", "lr": 0.01}
+SETTINGS = {
+    "iterations": 80,
+    "batch_size": 8,
+    "lr": 0.01,
+    "data": "fresh",
+    "schedule": "ziv",
+    "validate_every": 20,
+    "validation_size": 40,
+    "test_size": 40,
+    "checkpoint_every": 10,
+}
 
 
 def layer(seed=0):
-    made = ms.nn.SCORNN(2, 5, 2, dropout=0.2, generator=torch.Generator().manual_seed(seed))
-    return made
+    return ms.nn.SCORNN(2, 5, 2, dropout=0.2, generator=torch.Generator().manual_seed(seed))
 
 
 def single(folder):
@@ -92,7 +101,7 @@ def interrupted(folder, step, **more):
 
 
 def test_resume_builds_the_network_again_from_the_record(tmp_path):
-    interrupted(tmp_path / "run", 77)
+    interrupted(tmp_path / "run", 47)
     assert runs.load(tmp_path / "run").status == "interrupted"
     found = resume(tmp_path / "run")
     compare([found], single(tmp_path / "whole"))
@@ -105,12 +114,17 @@ def test_a_population_is_resumed_from_its_record(tmp_path):
     layers = [ms.nn.RNN(2, 5, generator=torch.Generator().manual_seed(seed)) for seed in range(3)]
 
     def stop(moment):
-        if moment.step >= 70:
+        if moment.step >= 47:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         fit_population(
-            layers, TASK, folder=tmp_path / "run", layout="batched", callbacks=[stop], **SETTINGS | {"lr": [0.01, 0.02, 0.003]}
+            layers,
+            TASK,
+            folder=tmp_path / "run",
+            layout="batched",
+            callbacks=[stop],
+            **SETTINGS | {"lr": [0.01, 0.02, 0.003]},
         )
     compare(resume(tmp_path / "run"), whole)
 
@@ -120,7 +134,9 @@ def test_streams_are_resumed_with_their_state(tmp_path):
 
     dataset = DATASETS["tinyshakespeare"]
     (tmp_path / dataset.folders[0]).mkdir()
-    (tmp_path / dataset.folders[0] / dataset.files[0].name).write_text("to be or not to be, that is the question. " * 60)
+    (tmp_path / dataset.folders[0] / dataset.files[0].name).write_text(
+        "to be or not to be, that is the question. " * 60
+    )
     task = ms.tasks.create("shakespeare", length=20, data=str(tmp_path), verify=False)
     settings = {"iterations": 50, "batch_size": 3, "checkpoint_every": 4, "log_every": 1}
 

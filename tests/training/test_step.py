@@ -70,7 +70,15 @@ def test_twenty_steps_are_those_of_the_plain_loop(task_name, optimizer):
     ours, theirs = twins("rnn", task)
     make = torch.optim.RMSprop if optimizer == "rmsprop" else torch.optim.Adam
     run = fit(
-        ours, task, iterations=20, batch_size=7, optimizer=optimizer, seed=3, precision="float64", data="fresh", test_size=10
+        ours,
+        task,
+        iterations=20,
+        batch_size=7,
+        optimizer=optimizer,
+        seed=3,
+        precision="float64",
+        data="fresh",
+        test_size=10,
     )
     close(run, *plain_loop(theirs, task, iterations=20, batch_size=7, make=make, seed=3))
 
@@ -81,16 +89,30 @@ def test_orthogonal_rates_penalties_and_what_follows_a_step(name):
     options = {"rebase": 7} if name == "exprnn" else {}
     ours, theirs = twins(name, task, **options)
     run = fit(
-        ours, task, iterations=20, batch_size=7, lr=2e-3, lr_orthogonal=5e-4, alpha=0.9, clip_norm=0.05, precision="float64",
+        ours,
+        task,
+        iterations=20,
+        batch_size=7,
+        lr=2e-3,
+        lr_orthogonal=5e-4,
+        alpha=0.9,
+        clip_norm=0.05,
+        precision="float64",
         test_size=10,
-    )  # fmt: skip
+    )
     close(
         run,
         *plain_loop(
-            theirs, task, iterations=20, batch_size=7, seed=0, rates=(2e-3, 5e-4), clip_norm=0.05,
+            theirs,
+            task,
+            iterations=20,
+            batch_size=7,
+            seed=0,
+            rates=(2e-3, 5e-4),
+            clip_norm=0.05,
             make=lambda groups: torch.optim.RMSprop(groups, alpha=0.9),
         ),
-    )  # fmt: skip
+    )
 
 
 def test_momentum_and_an_own_loss():

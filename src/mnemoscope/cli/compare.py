@@ -67,7 +67,7 @@ def compare(
         raise expected("compare", "given at least two networks", Description(" ".join(networks)))
     asked = Asked(html, json, quick, fresh, seed, seeds, minutes, export, dry_run)
     asked.settings()
-    sizes, values = sizes_of(hidden, input_size, layers), named_values(options or ())
+    sizes, values = sizes_of(hidden, input_size, layers), named_values(options or (), "--set")
     built = [not Target(name).trained for name in networks]
     targets = [
         Target(name, sizes if own else {}, values if own else {}) for name, own in zip(networks, built, strict=True)

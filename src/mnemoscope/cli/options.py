@@ -196,12 +196,12 @@ def plain_value(text: str) -> Any:
     return text
 
 
-def named_values(texts: Collection[str]) -> dict[str, Any]:
-    """Return the values of texts ``name=value``."""
+def named_values(texts: Collection[str], flag: str = "--option") -> dict[str, Any]:
+    """Return the values of texts ``name=value``, which were given with `flag`."""
     found = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name.isidentifier():
-            raise expected("--option", "NAME=VALUE, as in nonlinearity=relu", Description(repr(text)))
+            raise expected(flag, "NAME=VALUE, as in nonlinearity=relu", Description(repr(text)))
         found[name] = plain_value(value)
     return found

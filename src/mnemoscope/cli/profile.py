@@ -62,5 +62,5 @@ def profile(
 
     asked = Asked(html, json, quick, fresh, seed, seeds, minutes, export, dry_run)
     asked.settings()
-    target = Target(network, sizes_of(hidden, input_size, layers), named_values(options or ()))
+    target = Target(network, sizes_of(hidden, input_size, layers), named_values(options or (), "--set"))
     run(f"mnemoscope profile {target.words()}", [target], asked)

@@ -163,6 +163,8 @@ def run(what: str, targets: Sequence[Target], asked: Asked) -> None:
         _print(found, store.taken_up, page, written)
     if runner.interrupted:
         typer.echo(f"interrupted; what is there was kept. Go on with: {command}", err=True)
+    elif runner.stopped and not asked.json:
+        typer.echo(f"the time was used up before the end. Go on with: {command}", err=True)
     if found.failed or runner.interrupted:
         raise typer.Exit(FAILURE)
 
@@ -172,8 +174,9 @@ def check(page: Path | None, folder: str | None) -> None:
     from mnemoscope.core.errors import UserError
     from mnemoscope.profiles.store import beside, check_writable
 
-    for path in () if page is None else (page, beside(page)):
-        check_writable(path)
+    if page is not None:
+        check_writable(page)
+        check_writable(beside(page))
     if folder is not None:
         there = Path(folder)
         if there.exists() and not there.is_dir():
@@ -246,7 +249,7 @@ def _print(found: Profile, taken_up: int, page: Path | None, written: int) -> No
         for said in row["notices"]:
             out.print(f"note: {said}\n", style="yellow")
         table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), show_header=True, header_style="dim")
-        for title in ("", "this network (95%)", f"{len(found.references)} references at equal parameters"):
+        for title in ("", "this network (95%)", _beside(found)):
             table.add_column(title, overflow="fold")
         for line in summarised(row, found.references):
             table.add_row(*line)
@@ -261,12 +264,18 @@ def _print(found: Profile, taken_up: int, page: Path | None, written: int) -> No
         out.print(f"{written} files for a paper were written")
 
 
+def _beside(found: Profile) -> str:
+    counts = sorted(row["network"]["parameters"] for row in found.references)
+    return f"{len(counts)} references, {counts[0]:,} to {counts[-1]:,} parameters" if counts else "no references"
+
+
 def _print_verdict(out: Any, found: Profile) -> None:
     marks = {"good": ("+", "green"), "bad": ("-", "red"), "neutral": ("·", "default")}
     statements = found.page.verdict
     for statement in statements:
         mark, colour = marks[statement.tone]
         out.print(f"{mark} {statement.text}", style=colour)
-        out.print(f"    {statement.confidence}", style="dim")
+        if statement.tone != "neutral":
+            out.print(f"    {statement.confidence}", style="dim")
     if statements:
         out.print()

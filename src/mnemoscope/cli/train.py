@@ -25,15 +25,19 @@ File = Annotated[
         "A network FILE.py:CLASS runs the file's code.",
     ),
 ]
-Seed = Annotated[int | None, typer.Option("--seed", help="Instead of the seed or seeds of the file.", metavar="INTEGER")]
+Seed = Annotated[
+    int | None, typer.Option("--seed", help="Instead of the seed or seeds of the file.", metavar="INTEGER")
+]
 Iterations = Annotated[
-    int | None, typer.Option("--iterations", help="Instead of those of the file.", metavar="INTEGER", show_default=False)
+    int | None,
+    typer.Option("--iterations", help="Instead of those of the file.", metavar="INTEGER", show_default=False),
 ]
 Folder = Annotated[
     str | None, typer.Option("--folder", metavar="PATH", help="Where to record it, instead of a folder among the runs.")
 ]
 Data = Annotated[
-    str | None, typer.Option("--data", metavar="FOLDER", help="The data of tasks that read files, else $MNEMOSCOPE_DATA.")
+    str | None,
+    typer.Option("--data", metavar="FOLDER", help="The data of tasks that read files, else $MNEMOSCOPE_DATA."),
 ]
 Device = Annotated[str | None, typer.Option("--device", help="Where to compute: cpu, cuda, ..", metavar="DEVICE")]
 Plot = Annotated[

@@ -8,9 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from mnemoscope.core.errors import UserError
-from mnemoscope.nn.options import public_class
 
-__all__ = ["check_network"]
+__all__ = ["brief", "check_network"]
 
 _STEPS, _BATCH = 12, 3
 
@@ -105,8 +104,3 @@ def brief(error: BaseException) -> str:
     """Return an error in one line."""
     words = " ".join(str(error).split())
     return f"{type(error).__name__}: {words[:300]}" if words else type(error).__name__
-
-
-def named(network: nn.Module) -> str:
-    """Return the class of what is inside an adapted network."""
-    return public_class(type(getattr(network, "module", network))).__name__

@@ -7,7 +7,7 @@ from typing import Any
 
 from mnemoscope.profiles.drawing import number, spoken
 from mnemoscope.profiles.rows import Row, is_done, key, label, scalar
-from mnemoscope.profiles.statistics import Difference, difference
+from mnemoscope.profiles.statistics import difference
 from mnemoscope.report import Cell, Column, Section, Statement, Table
 
 __all__ = ["COMPARED", "comparative_statements", "differences", "differences_section"]
@@ -36,10 +36,8 @@ def differences(rows: Sequence[Row]) -> list[dict[str, Any]]:
             own, other = _seeds(row, part, entry), _seeds(base, part, entry)
             if own and other:
                 gap = difference(own, other, paired=paired)
-                found.append(
-                    {"part": part, "scalar": entry, "title": title, "of": key(row), "against": key(base)}
-                    | {"value": gap.value, "lower": gap.lower, "upper": gap.upper, "how": gap.how, "clear": gap.clear}
-                )
+                what = {"part": part, "scalar": entry, "title": title, "of": key(row), "against": key(base)}
+                found.append({**what, **gap._asdict(), "clear": gap.clear})
     return found
 
 
@@ -94,10 +92,9 @@ def _table(row: Row, base: Row, found: Sequence[dict[str, Any]]) -> Table:
     columns += [Column(title="how", numeric=False)]
     cells: list[list[Cell]] = []
     for each in found:
-        gap = Difference(each["value"], each["lower"], each["upper"], each["how"])
-        between = "none" if gap.lower is None else f"{number(gap.lower)} to {number(gap.upper)}"
+        between = "none" if each["lower"] is None else f"{number(each['lower'])} to {number(each['upper'])}"
         values = [spoken(scalar(one, each["part"], each["scalar"])) for one in (base, row)]
-        cells.append([each["title"], *values, number(gap.value), between, each["how"]])
+        cells.append([each["title"], *values, number(each["value"]), between, each["how"]])
     title = f"{label(row)} less {label(base)}"
     slug = "".join(c if c.isalnum() else "-" for c in f"differences-{key(row)}".lower())
     return Table(name=slug, title=title, columns=columns, rows=cells)

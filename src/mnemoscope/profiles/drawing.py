@@ -105,7 +105,7 @@ def curve(rows: Sequence[Row], name: str, x: str, y: str) -> list[Series]:
             upper=found.get(f"{y}_upper"),
         )
         for row in shown(rows, name)
-        if (found := data(row, name)).get(y)
+        if (found := data(row, name)).get(x) and found.get(y)
     ]
 
 

@@ -48,5 +48,4 @@ def _subject(row: Row) -> str:
 
 def _named(part: Part) -> str:
     cited = dict.fromkeys(reference(key).short for key in part.references())
-    title = part.title[0].lower() + part.title[1:]
-    return f"{title} ({'; '.join(cited)})" if cited else title
+    return f"{part.title} ({'; '.join(cited)})" if cited else part.title

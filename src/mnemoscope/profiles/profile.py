@@ -5,11 +5,13 @@ from __future__ import annotations
 import html
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from mnemoscope.core.errors import expected
+from mnemoscope.core.result import plain
+from mnemoscope.nn.building import DEFAULTS
 from mnemoscope.profiles.comparison import differences
 from mnemoscope.profiles.fresh import about, stored, targets_like
 from mnemoscope.profiles.page import build_page, keyed
@@ -42,6 +44,8 @@ class Profile:
         What makes it again.
     about_references
         Where the references come from.
+    failed
+        Names of the parts that failed, which is a fault of the network's code or of ours.
     """
 
     rows: tuple[Row, ...]
@@ -50,7 +54,7 @@ class Profile:
     interrupted: bool = False
     command: str = ""
     about_references: str = ""
-    failed: tuple[str, ...] = field(default=())
+    failed: tuple[str, ...] = ()
 
     @property
     def page(self) -> Page:
@@ -80,7 +84,7 @@ class Profile:
         """Return everything, ready for JSON: one network's row, or all of several under ``profiles``."""
         rest = {
             "references": list(self.references),
-            "verdict": [asdict(statement) for statement in self.verdict],
+            "verdict": plain([asdict(statement) for statement in self.verdict]),
             "about_references": self.about_references,
             "interrupted": self.interrupted,
         }
@@ -158,7 +162,7 @@ def compare(*networks: Any, quick: bool = False, seed: int = 0, seeds: int | Non
     """Profile several networks side by side: each a name, file, class or module, or a `Target` with sizes."""
     if len(networks) < 2:
         raise expected("compare", "called with at least two networks", list(networks))
-    own = {name: more.pop(name) for name in ("hidden_size", "input_size", "num_layers") if name in more}
+    own: dict[str, int] = {name: more.pop(name) for name in DEFAULTS if name in more}
     budget, fresh, html = more.pop("budget", None), more.pop("fresh", False), more.pop("html", None)
     targets = [each if isinstance(each, Target) else Target(each, _sizes_for(each, own), more) for each in networks]
     return _profiled(targets, Settings(quick=quick, seed=seed, seeds=seeds, budget=budget), fresh, html)

@@ -66,12 +66,15 @@ class Runner:
     ----------
     interrupted
         Whether somebody stopped it.
+    stopped
+        Whether the budget was used up before the end.
     """
 
     def __init__(self, targets: Sequence[Target], settings: Settings, store: Store | None = None) -> None:
         self.settings = settings
         self.store = store or Store()
         self.interrupted = False
+        self.stopped = False
         self._parts = parts()
         self._subjects = [self._prepared(target) for target in targets]
         self._took: dict[tuple[int, str], float] = {}
@@ -162,6 +165,7 @@ class Runner:
         if budget is not None and elapsed + needed > budget:
             reason = f"it needs about {needed:.1f} s, and the budget of {budget:g} s is used up"
             subject.units.setdefault(piece.part.name, {})[piece.seed] = _unit("stopped", reason, 0.0)
+            self.stopped = True
             return False
         unit = self._measured(piece, subject)
         self._took[piece.subject, piece.part.name] = unit["seconds"]

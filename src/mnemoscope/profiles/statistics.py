@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 __all__ = ["LEVEL", "Difference", "Interval", "difference", "mean_interval"]
 
@@ -44,9 +44,9 @@ def mean_interval(values: Sequence[float], stderr: float | None = None) -> Inter
     """
     mean = float(np.mean(values))
     if len(values) > 1:
-        half = float(stats.t.ppf((1 + LEVEL) / 2, len(values) - 1)) * float(np.std(values, ddof=1)) / len(values) ** 0.5
+        half = _student(len(values) - 1) * float(np.std(values, ddof=1)) / len(values) ** 0.5
     elif stderr is not None and math.isfinite(stderr):
-        half = float(stats.norm.ppf((1 + LEVEL) / 2)) * stderr
+        half = float(special.ndtri((1 + LEVEL) / 2)) * stderr
     else:
         return Interval(mean, None, None)
     return Interval(mean, mean - half, mean + half)
@@ -69,5 +69,10 @@ def difference(a: Sequence[float], b: Sequence[float], *, paired: bool = False) 
     if error == 0:
         return Difference(value, value, value, "no scatter over seeds on either side")
     freedom = sum(parts) ** 2 / sum(part**2 / (len(side) - 1) for part, side in zip(parts, (a, b), strict=True))
-    half = float(stats.t.ppf((1 + LEVEL) / 2, freedom)) * error
+    half = _student(freedom) * error
     return Difference(value, value - half, value + half, f"Welch, independent seeds, {freedom:.1f} degrees of freedom")
+
+
+def _student(freedom: float) -> float:
+    """Return the quantile of Student's t, from where it does not cost the import of scipy.stats."""
+    return float(special.stdtrit(freedom, (1 + LEVEL) / 2))

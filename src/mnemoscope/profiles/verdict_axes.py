@@ -79,7 +79,7 @@ AXES = (
         part="fisher",
         scalar="half_life",
         better="higher",
-        says="half of its Fisher information is about inputs of the last {value} steps, the rest about older ones",
+        says="half of its Fisher information is about the present input and the {value} before it",
     ),
     Axis(
         name="letting gradients through",

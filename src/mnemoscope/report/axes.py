@@ -36,9 +36,11 @@ class Scale:
         first, last = sorted((self.start, self.end))
         return first - 0.01 <= self.at(value) <= last + 0.01  # by places: a logarithmic axis has no one size of error
 
-    def ticks(self, count: int) -> list[tuple[float, str]]:
-        """Return about `count` round numbers on the axis, each with its text."""
-        return _log_ticks(self.low, self.high, count) if self.log else _linear_ticks(self.low, self.high, count)
+    def ticks(self, count: int, *, whole: bool = False) -> list[tuple[float, str]]:
+        """Return about `count` round numbers on the axis, each with its text; of whole numbers only such."""
+        if self.log:
+            return _log_ticks(self.low, self.high, count)
+        return _linear_ticks(self.low, self.high, count, 1.0 if whole else 0.0)
 
 
 def drawable(value: Number, log: bool) -> bool:
@@ -65,8 +67,8 @@ def padded(values: Iterable[float], *, log: bool, decades: float = math.inf) -> 
     return start, end
 
 
-def _linear_ticks(low: float, high: float, count: int) -> list[tuple[float, str]]:
-    raw = (high - low) / max(1, count)
+def _linear_ticks(low: float, high: float, count: int, least: float = 0.0) -> list[tuple[float, str]]:
+    raw = max((high - low) / max(1, count), least)
     power = 10.0 ** math.floor(math.log10(raw))
     step = next(m * power for m in (1, 2, 5, 10) if m * power >= raw * 0.999)
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)

@@ -63,7 +63,7 @@ def _ranked(drawing: Ranked, order: dict[str, int]) -> dict[str, Any]:
         {"entry": order[one.entry]} | {name: _number(getattr(one, name)) for name in ("value", "lower", "upper")}
         for one in drawing.values
     ]
-    settings = {name: getattr(drawing, name) for name in ("unit", "log", "better")}
+    settings = {name: getattr(drawing, name) for name in ("unit", "log", "better", "decades")}
     return {"kind": "ranked", "axis": drawing.title, "values": values} | settings
 
 

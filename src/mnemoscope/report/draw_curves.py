@@ -82,7 +82,11 @@ def _scales(
     points = [point for _, line in lines for point in line]
     marked = [mark for mark in drawing.marks if mark.kind in ("x", "y")]
     xs = [point.x for point in points] + [mark.value for mark in marked if mark.kind == "x"]
-    ys = [v for point in points for v in (point.y, point.lower, point.upper) if v is not None]
+    ys = [point.y for point in points]
+    subject = [
+        point for series, line in lines if shown[series.entry].subject for point in line
+    ]  # whose bands are drawn
+    ys += [v for point in subject for v in (point.lower, point.upper) if v is not None]
     ys += [mark.value for mark in marked if mark.kind == "y"] + [point.y for _, line in bounds for point in line]
     low, high = padded((v for v in ys if drawable(v, drawing.log_y)), log=drawing.log_y, decades=drawing.decades)
     y = Scale(low, high, _HEIGHT - _FOOT, _TOP, drawing.log_y)
@@ -101,7 +105,8 @@ def _axes(canvas: Canvas, drawing: Curves, x: Scale, y: Scale) -> None:
         canvas.line(x.start, y.at(value), x.end, y.at(value), stroke=FAINT, stroke_width=0.5)
         canvas.text(x.start - 4, y.at(value) + 2.4, text, anchor="end", fill=SOFT)
     canvas.line(x.start, y.start, x.end, y.start, stroke="#888888", stroke_width=0.6)
-    for value, text in x.ticks(5):
+    whole = all(v is None or float(v).is_integer() for series in drawing.series for v in series.x)
+    for value, text in x.ticks(5, whole=whole):
         canvas.line(x.at(value), y.start, x.at(value), y.start + 2.5, stroke="#888888", stroke_width=0.6)
         canvas.text(x.at(value), y.start + 10, text, anchor="middle", fill=SOFT)
     canvas.text(0, 8, shortened(drawing.y_title, canvas.width, 7.5), size=7.5)

@@ -21,7 +21,9 @@ def draw_ranked(drawing: Ranked, shown: Shown) -> tuple[Canvas, float]:
     left = 14 + min(max((width_of(shown[row.entry].name) for row in rows), default=0.0), 70.0)
     right = 8 + max((width_of(number(row.value)) for row in rows), default=0.0)
     known = [v for row in rows for v in (row.value, row.lower, row.upper)] + [mark.value for mark in drawing.marks]
-    low, high = padded((v for v in known if v is not None and drawable(v, drawing.log)), log=drawing.log)
+    low, high = padded(
+        (v for v in known if v is not None and drawable(v, drawing.log)), log=drawing.log, decades=drawing.decades
+    )
     x = Scale(low, high, left, canvas.width - right, drawing.log)
     _axis(canvas, drawing, x, height - _FOOT)
     for index, row in enumerate(rows):
@@ -57,7 +59,10 @@ def _row(canvas: Canvas, row: Value, who: Named, x: Scale, middle: float) -> Non
     canvas.text(canvas.width - 1, middle + 2.4, number(row.value), anchor="end", bold=who.subject)
     if row.value is None or not drawable(row.value, x.log):
         return
+    if row.value < x.low:  # far to the left of the axis
+        canvas.path(f"M{x.start:.2f} {middle:.2f}l4-2.5v5Z", fill=colour)
+        return
     if row.lower is not None and row.upper is not None and drawable(row.lower, x.log) and drawable(row.upper, x.log):
-        ends = (x.at(row.lower), middle, x.at(row.upper), middle)
+        ends = (x.at(max(x.low, row.lower)), middle, x.at(row.upper), middle)
         canvas.line(*ends, stroke=colour, stroke_width=3.4, stroke_opacity=0.28, stroke_linecap="round")
     canvas.marker(who.look, x.at(row.value), middle, 0.75 if who.subject else 0.6)

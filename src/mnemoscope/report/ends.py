@@ -28,13 +28,17 @@ class End:
 def name_ends(canvas: Canvas, ends: list[End], x: Scale, y: Scale) -> None:
     """Write the names, moved apart where they would lie on each other."""
     room = canvas.width - x.end - 9
-    late = sorted((end for end in ends if end.x > x.end - _NEAR), key=lambda end: end.y)
+    beside = [
+        end.x > x.end - _NEAR or (end.x > x.end - 0.3 * (x.end - x.start) and end.y < y.start - 1) for end in ends
+    ]
+    late = sorted((end for end, is_late in zip(ends, beside, strict=True) if is_late), key=lambda end: end.y)
+    early = sorted((end for end, is_late in zip(ends, beside, strict=True) if not is_late), key=lambda end: end.x)
     for end, place in zip(late, _apart([end.y for end in late], y.start), strict=True):
-        if abs(place - end.y) > 2.5:
+        if abs(place - end.y) > 2.5 or end.x < x.end - 4:
             canvas.line(end.x + 1.5, end.y, x.end + 6.5, place, stroke=end.colour, stroke_width=0.5)
         canvas.text(x.end + 8, place + 2.4, shortened(end.name, room), fill=end.colour, bold=end.bold)
     taken: list[tuple[float, float, float]] = []
-    for end in sorted((end for end in ends if end.x <= x.end - _NEAR), key=lambda end: end.x):
+    for end in early:
         left = end.x + 3
         right = left + width_of(end.name)
         tries = (end.y - 4 - k * _GAP for k in range(6))

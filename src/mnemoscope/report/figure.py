@@ -81,7 +81,15 @@ class Value:
 
 @dataclass(frozen=True, kw_only=True)
 class Ranked:
-    """A number of every network, in order; those without a number come last, as such."""
+    """A number of every network, in order; those without a number come last, as such.
+
+    Attributes
+    ----------
+    better
+        Which end of the axis is the good one; the order is from good to bad.
+    decades
+        How far a logarithmic axis reaches down from its largest value; an arrow stands for what is smaller.
+    """
 
     values: Sequence[Value]
     title: str
@@ -89,6 +97,7 @@ class Ranked:
     log: bool = False
     better: Literal["higher", "lower"] | None = None
     marks: tuple[Mark, ...] = ()
+    decades: float = 12.0
 
 
 @dataclass(frozen=True, kw_only=True)

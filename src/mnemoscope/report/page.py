@@ -91,12 +91,15 @@ class Statement:
         How sure it is, in words and numbers.
     evidence
         Names of the sections that show it.
+    lead
+        Whether it sums up the others, and stands above them in large type.
     """
 
     text: str
     tone: Literal["good", "bad", "neutral"]
     confidence: str
     evidence: tuple[str, ...] = ()
+    lead: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -30,7 +30,9 @@ _REFERENCES = (
     ("#5b5fb5", "#a3a6ee"),
     ("#9a6240", "#d39b76"),
     ("#63707c", "#9fabb8"),
-    ("#347584", "#79c0d0"),
+    ("#8c2f4a", "#e58aa2"),
+    ("#5c7410", "#a9c84c"),
+    ("#33373f", "#d5dae2"),
 )
 """On light and on dark ground: each at least 4.5 : 1 against it, since labels wear them. Quieter than the subjects'."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+import re
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -55,6 +56,7 @@ def render(page: Page) -> str:
             works=works,
             bibtex=bibtex(page),
             number=number,
+            minus=_minus,
         )
     )
     return text.encode("utf-8", "replace").decode()  # half of a surrogate pair has no place in a file
@@ -72,8 +74,15 @@ def bibtex(page: Page) -> str:
 
 
 def _tones(verdict: tuple[Statement, ...]) -> list[tuple[str, str, list[Statement]]]:
-    groups = ((tone, title, [one for one in verdict if one.tone == tone]) for tone, title in _TONES.items())
+    groups = (
+        (tone, title, [one for one in verdict if one.tone == tone and not one.lead]) for tone, title in _TONES.items()
+    )
     return [group for group in groups if group[2]]
+
+
+def _minus(text: str) -> str:
+    """Return a number in words with the sign that is as wide as a digit."""
+    return re.sub(r"^-(?=[\d.])", "\u2212", text)
 
 
 def _environment() -> jinja2.Environment:

@@ -1,6 +1,6 @@
 """Claims, tables and figures of the documents: declared once, evaluated live."""
 
-from mnemoscope.studies import claims, depth_fig_6, ziv_theorem_1
+from mnemoscope.studies import claims, depth_fig_6, trainings, ziv_theorem_1
 from mnemoscope.studies.execution import EXECUTORS, collected, execute, executor, planned
 from mnemoscope.studies.page import study_page
 from mnemoscope.studies.study import SCALES, STUDIES, VERDICTS, Finding, Outcome, Part, RunSpec, Study, study
@@ -23,5 +23,6 @@ __all__ = [
     "planned",
     "study",
     "study_page",
+    "trainings",
     "ziv_theorem_1",
 ]

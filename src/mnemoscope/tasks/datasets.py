@@ -116,9 +116,10 @@ def data_folder(given: str | os.PathLike[str] | None) -> Path | None:
         return None
     if not isinstance(named, str | os.PathLike):
         raise expected("data", "the path of a folder", named)
-    if not Path(named).is_dir():
+    folder = Path(named).expanduser()
+    if not folder.is_dir():
         raise expected("the data folder", "a folder that exists", str(named))
-    return Path(named)
+    return folder
 
 
 def find(dataset: Dataset, file: DataFile, folder: Path) -> Path | None:

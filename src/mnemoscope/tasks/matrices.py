@@ -185,10 +185,11 @@ class MatrixRecall(Matrices):
         inputs[end, everyone, CONTENT * SIDE :] = inputs.new_tensor(DELIMITER)
         step = torch.arange(ITEM, device=where).unsqueeze(1)
         inputs[end + 1 + step, everyone] = shown[asked, 1 + step, everyone]
-        targets[end + 1 + ITEM + step, everyone] = shown[asked + 1, 1 + step, everyone]
-        lengths = end + 1 + 2 * ITEM
-        mask = steps_before(lengths, self.steps) & ~steps_before(end + 1 + ITEM, self.steps)
-        return Batch(inputs, targets, mask, lengths)
+        said = end + 1 + ITEM + step
+        targets[said, everyone] = shown[asked + 1, 1 + step, everyone]
+        mask = torch.zeros(self.steps, batch, dtype=torch.bool, device=where)
+        mask[said, everyone] = True
+        return Batch(inputs, targets, mask, end + 1 + 2 * ITEM)
 
 
 def _numbers(shape: tuple[int, ...], generator: torch.Generator | None) -> Int32[Tensor, "*shape"]:

@@ -47,7 +47,7 @@ def fold(rows: Sequence[Row], width: int) -> Iterator[str]:
         if first:
             yield ""
         part = columns[first : first + per_line]
-        yield f"{'step':<{names}}  {_ruler([label for label, _ in part], wide)}".rstrip()
+        yield f"{'step':<{names}}  {_ruler([label for label, _ in part], wide, width - names - 2)}".rstrip()
         for place, row in enumerate(rows):
             if all(cells[place] in (" ", "⋯") for _, cells in part):
                 continue  # nothing is asked for in these steps
@@ -125,13 +125,14 @@ def _columns(rows: Sequence[Row]) -> Iterator[tuple[str, tuple[str, ...]]]:
         yield from ((str(number), cells) for number in run[-_KEPT:])
 
 
-def _ruler(labels: list[str], wide: int) -> str:
+def _ruler(labels: list[str], wide: int, room: int) -> str:
     """Return the numbers of steps above their columns, counts of what is left out first, as many as fit."""
-    line = [" "] * (len(labels) * (wide + 1) + max(map(len, labels)) + 1)
+    line = [" "] * max(room, len(labels) * (wide + 1))
     dots = [place for place, label in enumerate(labels) if label.startswith("(")]
     tens = [place for place, label in enumerate(labels) if label.isdigit() and int(label) % 10 == 0]
     for place in [*dots, 0, *(place + 1 for place in dots if place + 1 < len(labels)), *tens]:
-        start, end = place * (wide + 1), place * (wide + 1) + len(labels[place])
+        start = max(min(place * (wide + 1), len(line) - len(labels[place])), 0)  # what does not fit moves to the left
+        end = start + len(labels[place])
         if set(line[max(start - 1, 0) : end + 1]) == {" "}:
             line[start:end] = labels[place]
     return "".join(line)

@@ -68,7 +68,9 @@ def maker(
     return Builder(f"{name} (n = {width}{deep})", partial(_build, make, task.input_size, width, given), spec)
 
 
-def _build(make: Callable[..., nn.Module], input_size: int, width: int, options: Mapping[str, Any], seed: int) -> nn.Module:
+def _build(
+    make: Callable[..., nn.Module], input_size: int, width: int, options: Mapping[str, Any], seed: int
+) -> nn.Module:
     """Build a network with the weights of a seed, whoever draws them: torch's global generator is left as it was."""
     with torch.random.fork_rng(devices=[]):
         torch.random.set_rng_state(stream(seed, "layer").get_state())
@@ -79,7 +81,9 @@ def _copies(layer: nn.Module, hidden_size: int | None, parameters: int | None, o
     if hidden_size is not None or parameters is not None or options:
         raise UserError("a layer has its sizes and options already: give its class to choose them")
     if not callable(getattr(layer, "reset_parameters", None)):
-        raise UserError(f"{type(layer).__name__} has no reset_parameters(), so that seeds cannot differ: give its class")
+        raise UserError(
+            f"{type(layer).__name__} has no reset_parameters(), so that seeds cannot differ: give its class"
+        )
 
     def build(seed: int) -> nn.Module:
         twin = copy.deepcopy(layer)

@@ -103,9 +103,7 @@ class Capacity(Result):
     def versus(self, other: Capacity) -> Comparison:
         """Compare the limits of two networks, paired by seed."""
         shared = [seed for seed in self.seeds if seed in other.seeds]
-        mine, theirs = (
-            [float(one.seed_limits[one.seeds.index(seed)]) for seed in shared] for one in (self, other)
-        )
+        mine, theirs = ([float(one.seed_limits[one.seeds.index(seed)]) for seed in shared] for one in (self, other))
         return compare_paired(mine, theirs)
 
 

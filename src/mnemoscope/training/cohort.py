@@ -51,7 +51,9 @@ class CohortStep:
         An own loss instead of the task's.
     """
 
-    def __init__(self, models: Sequence[Model], task: Task, options: Sequence[Options], loss: Loss | None = None) -> None:
+    def __init__(
+        self, models: Sequence[Model], task: Task, options: Sequence[Options], loss: Loss | None = None
+    ) -> None:
         self.task, self.member_options, self.options = task, list(options), options[0]
         self.size = len(models)
         self.base = deepcopy(models[0])
@@ -144,7 +146,7 @@ class CohortStep:
 
     def _counted(self, hidden: Tensor, batches: list[Batch]) -> tuple[Tensor, Tensor, Tensor | None]:
         """Return rows, targets and, where not all of these count, which do; members in front."""
-        steps, size = hidden.shape[1:3]
+        steps = hidden.shape[1]
         targets = torch.stack([batch.targets for batch in batches])
         if batches[0].per_sequence:
             ends = torch.stack([batch.lengths for batch in batches]) - 1
@@ -169,7 +171,7 @@ class CohortStep:
         weight, bias = self.stacked["readout.weight"], self.stacked.get("readout.bias")
         rows = hidden.flatten(1, 2)
         answers = rows @ weight.mT if bias is None else torch.baddbmm(bias.unsqueeze(1), rows, weight.mT)
-        return answers.unflatten(1, hidden.shape[1:3])
+        return answers.view(*hidden.shape[:3], -1)
 
     @torch.no_grad()
     def outputs(self, batches: Sequence[Batch], carry: Any = None) -> tuple[list[Tensor], list[Batch], Any]:

@@ -74,11 +74,7 @@ class Experiment:
 
     def build_layer(self, task: Task, seed: int) -> Any:
         """Return the network, its weights drawn from a seed."""
-        options = {name: value for name, value in self.network.items() if name != "name"}
-        accepted = inspect.signature(get(self.network["name"])).parameters
-        if "input_size" in accepted or any(p.kind is p.VAR_KEYWORD for p in accepted.values()):
-            width = task.input_size if task.embedding is None else getattr(task, "embedding_size", 64)
-            options.setdefault("input_size", width)
+        options = self._network_options(task)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed_of(seed, "layer"))
             layer = adapt(create_network(self.network["name"], **options))
@@ -95,31 +91,38 @@ class Experiment:
     ) -> Run | list[Run]:
         """Train, and record the run in `folder`, or in `root` by its content; a list of runs for a population."""
         task = self.build_task()
-        settings = {name: value for name, value in self.settings.items() if name not in ("network", "task")}
+        settings: dict[str, Any] = {
+            name: value for name, value in self.settings.items() if name not in ("network", "task")
+        }
         readout = settings.pop("readout", "linear")
         folder = settings.pop("folder", None) if folder is None else folder
-        where = {"folder": folder, "root": None if folder is not None else root, "progress": progress}
+        where: dict[str, Any] = {"folder": folder, "root": None if folder is not None else root, "progress": progress}
         if "seeds" in settings:
             seeds = settings.pop("seeds")
             if not isinstance(seeds, list) or not seeds:
                 raise expected("seeds", "a list of whole numbers", seeds)
             layers = [self.build_layer(task, check_seed(seed)) for seed in seeds]
-            known = {"network": self._description(layers[0]), "drawn": True}
+            known = {"network": self._description(layers[0], task), "drawn": True}
             return fit_population(layers, task, seeds=seeds, readout=readout, known=known, **where, **settings)
         options = Options.make(settings)
         layer = self.build_layer(task, options.seed)
-        known = {"network": self._description(layer), "drawn": True}
+        known = {"network": self._description(layer, task), "drawn": True}
         return fit_with(layer, task, options, readout, known=known, **where)
 
-    def _description(self, layer: Any) -> dict[str, Any]:
+    def _network_options(self, task: Task) -> dict[str, Any]:
+        """Return the arguments of the network, with the task's input size where the network takes one."""
+        options = {name: value for name, value in self.network.items() if name != "name"}
+        accepted = inspect.signature(get(self.network["name"])).parameters
+        if "input_size" in accepted or any(p.kind is p.VAR_KEYWORD for p in accepted.values()):
+            width = task.input_size if task.embedding is None else getattr(task, "embedding_size", 64)
+            options.setdefault("input_size", width)
+        return options
+
+    def _description(self, layer: Any, task: Task) -> dict[str, Any]:
         found = describe_network(layer)
         if "options" in found:
             return found
-        options = {name: value for name, value in self.network.items() if name != "name"}
-        accepted = inspect.signature(get(self.network["name"])).parameters
-        if "input_size" in accepted:
-            options.setdefault("input_size", layer.input_size)
-        return {"name": self.network["name"], "options": options, "dtype": found["dtype"]}
+        return {"name": self.network["name"], "options": self._network_options(task), "dtype": found["dtype"]}
 
 
 def read_experiment(path: str | os.PathLike[str], changes: Mapping[str, Any] | None = None) -> Experiment:

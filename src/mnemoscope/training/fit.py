@@ -116,7 +116,15 @@ def fit(
     given = dict(locals())
     options = Options.make({name: given[name] for name in Options.names()})
     return fit_with(
-        layer, task_of(task), options, readout, loss=loss, callbacks=callbacks, progress=progress, folder=folder, root=root
+        layer,
+        task_of(task),
+        options,
+        readout,
+        loss=loss,
+        callbacks=callbacks,
+        progress=progress,
+        folder=folder,
+        root=root,
     )
 
 

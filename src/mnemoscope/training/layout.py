@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -75,7 +76,7 @@ def named_layout(name: str, members: int, workers: int, threads: int) -> Layout:
     if name == "processes":
         return Layout(name, tuple((k,) for k in everyone), workers, 1)
     bounds = [members * i // workers for i in range(workers + 1)]
-    return Layout(name, tuple(everyone[a:b] for a, b in zip(bounds, bounds[1:], strict=False)), workers, 1)
+    return Layout(name, tuple(everyone[a:b] for a, b in pairwise(bounds)), workers, 1)
 
 
 def choose_layout(group: Group, workers: int, *, movable: bool, loss: Loss | None = None) -> Layout:

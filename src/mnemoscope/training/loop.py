@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -185,7 +186,7 @@ class Loop:
             if not row:
                 continue
             for callback in self.callbacks:
-                moment = Moment(member.number, self.iteration, dict(row), lambda k=k: self.step.state(k))
+                moment = Moment(member.number, self.iteration, dict(row), partial(self.step.state, k))
                 if callback(moment) is True:
                     stops[k] = "a callback stopped it"
         return stops
@@ -268,7 +269,9 @@ class Loop:
             try:
                 member.load(part(tensors, f"member/{member.number}/"), state["members"][str(member.number)])
             except KeyError as error:
-                raise UserError(f"the checkpoint of step {snapshot.step} lacks {error}: it is of another program") from None
+                raise UserError(
+                    f"the checkpoint of step {snapshot.step} lacks {error}: it is of another program"
+                ) from None
         places = [k for k, member in enumerate(self.members) if member.number in state["alive"]]
         self.alive = [self.members[k] for k in places]
         if self.alive:

@@ -138,7 +138,8 @@ def _embedding(layer: Any, task: Task, generator: torch.Generator) -> nn.Module 
     if task.embedding is None:
         return None
     table = torch.empty(task.embedding, layer.input_size)
-    return nn.Embedding.from_pretrained(nn.init.uniform_(table, -_TOKENS, _TOKENS, generator=generator), freeze=False)
+    nn.init.uniform_(table, -_TOKENS, _TOKENS, generator=generator)
+    return nn.Embedding(task.embedding, layer.input_size, _weight=table)
 
 
 def _readout(layer: Any, task: Task, readout: Any, generator: torch.Generator) -> nn.Module | None:

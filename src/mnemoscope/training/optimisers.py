@@ -42,7 +42,7 @@ class Optimiser(ABC):
 
     def split(self, flat: Tensor) -> list[Tensor]:
         """Return the parts of a vector in the shapes of the parameters."""
-        parts = flat.split([p.numel() for p in self.parameters])
+        parts = torch.split(flat, [p.numel() for p in self.parameters])
         return [part.view(p.shape) for part, p in zip(parts, self.parameters, strict=True)]
 
     def set_rates(self, rates: Sequence[float | Tensor]) -> None:
@@ -84,7 +84,7 @@ class Optimiser(ABC):
 
     def kept(self, parameters: Sequence[Tensor], rates: Sequence[float | Tensor], members: Tensor) -> Optimiser:
         """Return the optimiser of some of the members, whose stacked parameters are given."""
-        twin = type(self)(parameters, rates, **self.settings())  # type: ignore[call-arg]
+        twin = type(self)(parameters, rates, **self.settings())
         for name, flat in self.state.items():
             twin.state[name].copy_(torch.cat([part[members].reshape(-1) for part in self.split(flat)]))
         return twin
@@ -95,7 +95,7 @@ class Optimiser(ABC):
 
 
 class RMSprop(Optimiser):
-    """v <- alpha v + (1 - alpha) g^2, p <- p - lr g / (sqrt(v) + eps); with momentum m <- mu m + g / (sqrt(v) + eps)."""
+    """v <- alpha v + (1 - alpha) g^2, p <- p - lr g / (sqrt(v) + eps); with momentum p <- p - lr m, m summing up."""
 
     names = ("square",)
 
@@ -129,7 +129,7 @@ class RMSprop(Optimiser):
 
 
 class Adam(Optimiser):
-    """m and v are averages of g and g^2 with weights beta; p <- p - lr m' / (sqrt(v') + eps), ' corrected for the start."""
+    """m and v average g and g^2 with weights beta; p <- p - lr m' / (sqrt(v') + eps), ' corrected for the start."""
 
     names = ("mean", "square")
 

@@ -96,32 +96,40 @@ class Options:
 
     def __post_init__(self) -> None:
         """Check every setting, and put in the values of those that depend on others."""
+        check_seed(self.seed)
+        self._set("lr", 1e-3 if self.lr is None else self.lr)
+        self._check_wholes()
+        self._check_reals()
+        self._check_names()
+        self._set("schedule", plateau(self.schedule, self.patience))
+        if self.validate_every == 0 and self.schedule is not None:
+            raise UserError("validate_every must be above 0 where a schedule or patience looks at validation, got 0")
+        often = max(1, min(_OFTEN, self.iterations // _LOGS))
+        self._set("log_every", often if self.log_every is None else positive_int("log_every", self.log_every))
+        if self.device is not None:
+            self._set("device", _device(self.device))
+
+    def _check_wholes(self) -> None:
         for name in ("iterations", "batch_size", "validation_size", "test_size"):
             self._set(name, positive_int(name, getattr(self, name)))
-        for name in ("checkpoint_every", "truncate"):
-            if getattr(self, name) is not None:
-                positive_int(name, getattr(self, name))
-        check_seed(self.seed)
-        choice("optimizer", self.optimizer, OPTIMISERS)
-        self._set("lr", 1e-3 if self.lr is None else self.lr)
+        for name in ("checkpoint_every", "truncate", "validate_every"):
+            value = getattr(self, name)
+            if value is not None and not (name == "validate_every" and value == 0):
+                positive_int(name, value)
+
+    def _check_reals(self) -> None:
         for name in ("lr", "lr_orthogonal", "penalty", "momentum"):
             _check_number(name, getattr(self, name), lambda value: value >= 0, "a finite number that is not negative")
         for name in ("eps", "clip_norm", "clip_value", "clip_largest", "checkpoint_seconds"):
             _check_number(name, getattr(self, name), lambda value: value > 0, "a number above zero")
         self._check_averages()
-        self._set("schedule", plateau(self.schedule, self.patience))
+
+    def _check_names(self) -> None:
+        choice("optimizer", self.optimizer, OPTIMISERS)
         if self.data is not None:
             choice("data", self.data, DATA)
-        if self.validate_every is not None and self.validate_every != 0:
-            positive_int("validate_every", self.validate_every)
-        if self.validate_every == 0 and self.schedule is not None:
-            raise UserError("validate_every must be above 0 where a schedule or patience looks at validation, got 0")
-        often = max(1, min(_OFTEN, self.iterations // _LOGS))
-        self._set("log_every", often if self.log_every is None else positive_int("log_every", self.log_every))
         if self.precision is not None:
             choice("precision", self.precision, PRECISIONS)
-        if self.device is not None:
-            self._set("device", _device(self.device))
 
     @classmethod
     def names(cls) -> list[str]:
@@ -190,5 +198,7 @@ def _device(device: Any) -> str:
         torch.empty(0, device=made)
     except (RuntimeError, TypeError, AssertionError) as error:
         reason = " ".join(str(error).split())[:120]
-        raise expected("device", "a device of this machine, such as 'cpu'", Description(f"{device!r} ({reason})")) from None
+        raise expected(
+            "device", "a device of this machine, such as 'cpu'", Description(f"{device!r} ({reason})")
+        ) from None
     return str(made)

@@ -18,6 +18,7 @@ from mnemoscope import runs
 from mnemoscope.core.errors import Description, UserError, expected, positive_int
 from mnemoscope.runs.record import Metrics
 from mnemoscope.tasks import Task
+from mnemoscope.training.data import source_of
 from mnemoscope.training.fit import network_name, ready
 from mnemoscope.training.group import Group, Outcome, train_group
 from mnemoscope.training.layout import Layout, check_layout, choose_layout, named_layout
@@ -26,7 +27,7 @@ from mnemoscope.training.objective import Loss
 from mnemoscope.training.options import Options
 from mnemoscope.training.progress import Progress
 from mnemoscope.training.run import Run
-from mnemoscope.training.seeds import stream
+from mnemoscope.training.seeds import check_seed, stream
 from mnemoscope.training.spec import spec_of, task_of, weights_digest
 from mnemoscope.training.step import Step
 from mnemoscope.training.trial import check_answers
@@ -109,6 +110,7 @@ def fit_population(
     spec = _spec(models, task, options, readout, _known(models, drawn, root) if known is None else known)
     everyone = Group(tuple(range(len(models))), models, options, task, spec)
     movable = is_movable(models, task, readout) and loss is None and not callbacks
+    check_answers(models[0], task, source_of(task, options[0]), options[0])
     if layout is not None:
         check_layout(layout, everyone, movable=movable, loss=loss)
     with ExitStack() as stack:
@@ -126,19 +128,18 @@ def fit_population(
     return _runs(everyone, outcomes, chosen, where)
 
 
-def _networks(
-    layers: Any, seeds: Sequence[int] | None
-) -> tuple[list[nn.Module], list[int], bool]:
+def _networks(layers: Any, seeds: Sequence[int] | None) -> tuple[list[nn.Module], list[int], bool]:
     """Return the networks, their seeds, and whether their weights were drawn here."""
     if isinstance(layers, nn.Module):
         if seeds is None:
             raise UserError("seeds must be given where layers is one network: each seed gets a copy of it")
-        if not hasattr(layers, "reset_parameters"):
-            name = type(layers).__name__
+        network: Any = layers
+        if not hasattr(network, "reset_parameters"):
+            name = type(network).__name__
             raise UserError(f"{name} has no reset_parameters(generator) to draw weights with; give a list of networks")
-        made = [deepcopy(layers) for _ in seeds]
+        made = [deepcopy(network) for _ in seeds]
         for one, seed in zip(made, seeds, strict=True):
-            one.reset_parameters(stream(seed, "layer"))
+            one.reset_parameters(stream(check_seed(seed), "layer"))
         return _distinct(made), list(seeds), True
     if not isinstance(layers, Sequence) or not layers or not all(isinstance(one, nn.Module) for one in layers):
         raise expected("layers", "a network, or one or more networks in a list", Description(repr(layers)[:80]))
@@ -197,10 +198,6 @@ def _layout(
     if asked is not None:
         chosen = named_layout(asked, len(everyone.models), workers, torch.get_num_threads())
     else:
-        for model, own in zip(everyone.models[:1], everyone.options[:1], strict=True):
-            from mnemoscope.training.data import source_of
-
-            check_answers(model, everyone.task, source_of(everyone.task, own), own)
         chosen = choose_layout(everyone, workers, movable=movable, loss=loss)
     if record is not None:
         record.checkpoint(0, {}, {"layout": chosen.to_dict()})
@@ -252,7 +249,9 @@ def _part(everyone: Group, numbers: Sequence[int]) -> Group:
 
 def _merge(record: runs.Run, outcomes: Sequence[Outcome], layout: Layout) -> None:
     """Put the lines of all groups into the record of the population, by step and network, and finish it."""
-    for line in sorted((line for one in outcomes for line in one.lines), key=lambda line: (line["step"], line["member"])):
+    for line in sorted(
+        (line for one in outcomes for line in one.lines), key=lambda line: (line["step"], line["member"])
+    ):
         record.append(line)
     endings = {str(n): ending.to_dict() for one in outcomes for n, ending in sorted(one.endings.items())}
     record.finish({"layout": layout.to_dict(), "endings": endings})

@@ -75,4 +75,3 @@ class _Keeper:
             return
         self.record.checkpoint(snapshot.step, snapshot.tensors, snapshot.state)
         self._saved, self._step = time.monotonic(), snapshot.step
-

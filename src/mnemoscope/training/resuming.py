@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from mnemoscope import runs
 from mnemoscope.core.errors import UserError
+from mnemoscope.core.plugins import is_location
 from mnemoscope.tasks import Task
 from mnemoscope.training.fit import fit_with
 from mnemoscope.training.options import Options
@@ -26,6 +28,7 @@ def resume(
     data: str | os.PathLike[str] | None = None,
     device: str | None = None,
     progress: bool | None = None,
+    trust: bool = False,
 ) -> Run | list[Run]:
     """Go on with a run where it stopped; the end is the same, bit for bit, as if it had never stopped.
 
@@ -41,6 +44,8 @@ def resume(
         Where to compute, by default on the CPU.
     progress
         Whether to show how far it is; by default on a terminal.
+    trust
+        Whether to run the code of the file that a network ``FILE.py:CLASS`` of the record names.
 
     Returns
     -------
@@ -54,30 +59,33 @@ def resume(
         raise UserError(f"run {record.id} was written by a newer Mnemoscope (version {spec['version']} of trainings)")
     if not isinstance(spec["readout"], str):
         raise UserError(f"the readout of run {record.id} was given as an object; call fit with the same folder instead")
+    name = spec["network"]["name"]
+    if is_location(name) and not trust:
+        raise UserError(f"run {record.id} uses the code of {name}; look at it, and allow it with trust=True (--trust)")
     task = _with_data(rebuild_task(spec["task"]), data)
     folder = Path(record.folder)
     if "members" in spec:
         raise UserError(f"run {record.id} is a part of a population; resume the population, {str(folder.parent)!r}")
-    return _population(spec, task, folder, device, progress) if record.kind == "population" else _fit(
-        spec, task, folder, device, progress
-    )
+    go_on: Callable[..., Run | list[Run]] = _population if record.kind == "population" else _fit
+    return go_on(spec, task, folder, device, progress)
 
 
 def _fit(spec: dict[str, Any], task: Task, folder: Path, device: str | None, progress: bool | None) -> Run:
     options = Options(seed=spec["seed"], device=device, **spec["training"])
-    known = {name: spec[name] for name in ("network", "drawn", "weights") if name in spec}
     layer = rebuild_layer(spec["network"])
-    return fit_with(layer, task, options, spec["readout"], folder=folder, known=known, progress=progress)
+    return fit_with(layer, task, options, spec["readout"], folder=folder, known=_known(spec), progress=progress)
 
 
-def _population(
-    spec: dict[str, Any], task: Task, folder: Path, device: str | None, progress: bool | None
-) -> list[Run]:
-    known = {name: spec[name] for name in ("network", "drawn", "weights") if name in spec}
+def _population(spec: dict[str, Any], task: Task, folder: Path, device: str | None, progress: bool | None) -> list[Run]:
     layers = [rebuild_layer(spec["network"]) for _ in spec["seeds"]]
     vectors = {name: spec[name] for name in ("lr", "lr_orthogonal", "penalty")}
     common = {"seeds": spec["seeds"], "readout": spec["readout"], "device": device, **spec["training"], **vectors}
-    return fit_population(layers, task, folder=folder, known=known, progress=progress, **common)
+    return fit_population(layers, task, folder=folder, known=_known(spec), progress=progress, **common)
+
+
+def _known(spec: dict[str, Any]) -> dict[str, Any]:
+    names: tuple[str, ...] = ("network", "drawn", "weights")
+    return {name: spec[name] for name in names if name in spec}
 
 
 def _with_data(task: Task, data: str | os.PathLike[str] | None) -> Task:

@@ -93,7 +93,9 @@ class Run:
         """Return what came out, ready for JSON: NaN and infinities as text."""
         where = None if self.folder is None else str(self.folder)
         facts = {"task": self.task.name, "metric": self.task.metric, "seed": self.seed, "baseline": self.baseline}
-        found: dict[str, Any] = plain({**facts, **self.ending.to_dict(), "folder": where, "metrics": list(self.metrics)})
+        found: dict[str, Any] = plain(
+            {**facts, **self.ending.to_dict(), "folder": where, "metrics": list(self.metrics)}
+        )
         return found
 
     def plot(self) -> Chart:

@@ -48,7 +48,9 @@ class Plateau:
             raise expected("threshold", "a number that is not negative", self.threshold)
         if not _number(self.factor) or not 0 < self.factor < 1:
             raise expected("factor", "a number between 0 and 1", self.factor)
-        if self.drops is not None and (isinstance(self.drops, bool) or not isinstance(self.drops, int) or self.drops < 0):
+        if self.drops is not None and (
+            isinstance(self.drops, bool) or not isinstance(self.drops, int) or self.drops < 0
+        ):
             raise expected("drops", "a whole number that is not negative, or None", self.drops)
 
 

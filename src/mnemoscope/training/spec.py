@@ -18,7 +18,16 @@ from mnemoscope.tasks import create as create_task
 from mnemoscope.training.model import Model
 from mnemoscope.training.options import Options
 
-__all__ = ["VERSION", "describe_network", "describe_task", "rebuild_layer", "rebuild_task", "spec_of", "task_of", "weights_digest"]
+__all__ = [
+    "VERSION",
+    "describe_network",
+    "describe_task",
+    "rebuild_layer",
+    "rebuild_task",
+    "spec_of",
+    "task_of",
+    "weights_digest",
+]
 
 VERSION = 1
 """Of what a training writes into its configuration and its checkpoints."""
@@ -43,7 +52,7 @@ def describe_network(layer: nn.Module) -> dict[str, Any]:
     own = card(type(layer))
     dtype = str(next(layer.parameters(), torch.zeros(())).dtype).removeprefix("torch.")
     if own is not None and hasattr(layer, "options"):
-        options = dict(layer.options)
+        options: Any = layer.options
         if _is_json(options):
             return {"name": own.name, "options": options, "dtype": dtype}
     inner = getattr(layer, "module", layer)
@@ -51,7 +60,9 @@ def describe_network(layer: nn.Module) -> dict[str, Any]:
     return {"name": name, "given": " ".join(repr(inner).split())[:500], "dtype": dtype}
 
 
-def spec_of(kind: str, model: Model, task: Task, options: Options, readout: Any, own: Mapping[str, Any]) -> dict[str, Any]:
+def spec_of(
+    kind: str, model: Model, task: Task, options: Options, readout: Any, own: Mapping[str, Any]
+) -> dict[str, Any]:
     """Return the configuration of a run: everything that its numbers depend on.
 
     Parameters

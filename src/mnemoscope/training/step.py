@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils._pytree import tree_leaves, tree_map, tree_unflatten, tree_flatten
+from torch.utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 
 from mnemoscope.core.errors import Description, expected
 from mnemoscope.tasks import Batch, Task
@@ -20,7 +20,7 @@ __all__ = ["Step", "as_real", "evaluating", "prepared", "trained_parameters"]
 
 
 class Step:
-    """What training does to one network, step by step. It serves your own loop as well:
+    """What training does to one network, step by step. It serves your own loop as well.
 
     >>> import mnemoscope as ms
     >>> task = ms.tasks.create("copy", delay=5)
@@ -181,7 +181,9 @@ def prepared(batch: Batch, like: Tensor, options: Options) -> Batch:
     inputs = batch.inputs
     if not inputs.is_floating_point():
         return batch
-    dtype = torch.bfloat16 if options.precision == "bfloat16" else like.dtype.to_real() if like.is_complex() else like.dtype
+    dtype = (
+        torch.bfloat16 if options.precision == "bfloat16" else like.dtype.to_real() if like.is_complex() else like.dtype
+    )
     return batch if inputs.dtype == dtype else batch._replace(inputs=inputs.to(dtype))
 
 

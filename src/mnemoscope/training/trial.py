@@ -41,4 +41,6 @@ def check_answers(model: Model, task: Task, source: Source, options: Options) ->
     wanted = (steps, size, task.output_size)
     known = [wanted, wanted[1:]] if batch.per_sequence else [wanted]
     if tuple(answers.shape) not in known:
-        raise expected("the answers of the network", f"of shape {wanted} (time, batch, output_size)", tuple(answers.shape))
+        raise expected(
+            "the answers of the network", f"of shape {wanted} (time, batch, output_size)", tuple(answers.shape)
+        )

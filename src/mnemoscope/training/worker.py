@@ -32,7 +32,7 @@ def read_job(folder: Path) -> tuple[Group, int]:
     weights = load_file(folder / WEIGHTS)
     task: Task = rebuild_task(job["task"])
     if job["data"] is not None:
-        task = dataclasses.replace(task, data=job["data"])
+        task = dataclasses.replace(task, data=job["data"])  # type: ignore[call-arg]
     options = [Options(**own["options"]) for own in job["members"]]
     models = []
     for own, settings in zip(job["members"], options, strict=True):

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from safetensors.torch import save_file
+from safetensors.torch import save
 from torch import Tensor
 
 from mnemoscope.core.errors import MnemoscopeError, UserError
@@ -37,15 +37,18 @@ JOB, WEIGHTS = "job.json", "job.safetensors"
 def is_movable(models: Sequence[Model], task: Task, readout: Any) -> bool:
     """Say whether another process can build these networks and this task again from their names and options."""
     known = task.name in TASKS and TASKS[task.name] is type(task)
-    return known and isinstance(readout, str) and all("options" in describe_network(m.layer) for m in models) and all(
-        card(type(m.layer)) is not None for m in models
+    return (
+        known
+        and isinstance(readout, str)
+        and all("options" in describe_network(m.layer) for m in models)
+        and all(card(type(m.layer)) is not None for m in models)
     )
 
 
 def write_job(folder: Path, group: Group, readout: str, threads: int) -> None:
     """Write what a process needs to train a group into the folder of the group."""
     folder.mkdir(parents=True, exist_ok=True)
-    members = [
+    members: list[dict[str, Any]] = [
         {"number": n, "network": describe_network(m.layer), "options": dataclasses.asdict(o)}
         for n, m, o in zip(group.numbers, group.models, group.options, strict=True)
     ]
@@ -61,13 +64,15 @@ def write_job(folder: Path, group: Group, readout: str, threads: int) -> None:
     }
     states = {n: full_state(model) for n, model in zip(group.numbers, group.models, strict=True)}
     weights = {f"{n}/{name}": t.detach().clone().contiguous() for n, own in states.items() for name, t in own.items()}
-    for name, write in (
-        (WEIGHTS, lambda path: save_file(weights, path)),
-        (JOB, lambda path: path.write_text(json.dumps(job))),
-    ):
-        partial = folder / (name + ".partial")
-        write(partial)
-        partial.replace(folder / name)
+    _write(folder / WEIGHTS, save(weights))
+    _write(folder / JOB, json.dumps(job).encode())
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all."""
+    partial = path.with_name(path.name + ".partial")
+    partial.write_bytes(content)
+    partial.replace(path)
 
 
 def run_workers(layout: Layout, folders: Sequence[Path], progress: Progress) -> None:

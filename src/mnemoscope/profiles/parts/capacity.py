@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -44,7 +45,7 @@ class Capacity(Part):
 
     def seconds(self, network: Any, context: Context) -> float:
         """Return the time of some 8000 products of as many states."""
-        return (0.4 if context.quick else 1.7) * max(0.5, (_size(context) / 64) ** 0.8)
+        return (0.4 if context.quick else 1.7) * max(0.5, math.pow(_size(context) / 64, 0.8))
 
     def run(self, network: Any, context: Context) -> PartResult:
         """Measure the capacities of one network."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -40,7 +41,7 @@ class Fisher(Part):
     def seconds(self, network: Any, context: Context) -> float:
         """Return the time of trajectories x lags products of S x S matrices."""
         size = float(context.facts.get("state_size") or 64)
-        return (0.25 if context.quick else 1.2) * max(0.5, (size / 64) ** 1.3)
+        return (0.25 if context.quick else 1.2) * max(0.5, math.pow(size / 64, 1.3))
 
     def run(self, network: Any, context: Context) -> PartResult:
         """Measure the curve of one network."""

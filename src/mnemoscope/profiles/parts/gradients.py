@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -50,7 +51,7 @@ class Gradients(Part):
     def seconds(self, network: Any, context: Context) -> float:
         """Return the time of QR decompositions of S x S matrices."""
         size = float(context.facts.get("state_size") or 64)
-        return (0.25 if context.quick else 0.6) * max(0.5, (size / 64) ** 1.4)
+        return (0.25 if context.quick else 0.6) * max(0.5, math.pow(size / 64, 1.4))
 
     def run(self, network: Any, context: Context) -> PartResult:
         """Measure one network."""

@@ -14,7 +14,7 @@ const curves = {
     const names = compact ? 10 : clamp(Math.max(0, ...written.map((text) => wide(text, 12.5))) + 22, 24, 150);
     const probe = scale(reach.y[0], reach.y[1], height - 44, 34, view.log_y).ticks(6);
     const left = Math.max(34, 12 + Math.max(0, ...probe.map((tick) => wide(tick.text))));
-    const frame = { left, right: width - names, top: 34, bottom: height - 44, width, height, compact };
+    const frame = { left, right: width - names, top: 34, bottom: height - 44, width, height, compact, whole: kept.every((one) => one.points.every((p) => Number.isInteger(p.x))) };
     const x = scale(...reach.x, frame.left, frame.right, view.log_x), y = scale(...reach.y, frame.bottom, frame.top, view.log_y);
     axes(root, frame, x, y, figure.x_title, figure.y_title);
     const clip = svg(svg(root, "defs"), "clipPath", { id: `clip-${view.name}` });
@@ -56,8 +56,9 @@ function points(series, view) {
 
 function extent(figure, kept, view) {
   const all = kept.flatMap((one) => one.points);
+  const seen = kept.filter((one) => entries[one.entry].subject).flatMap((one) => one.points); // whose bands are drawn
   const xs = all.map((p) => p.x), ys = all.map((p) => p.y);
-  for (const p of all) for (const end of [p.lower, p.upper]) if (finite(end) && (!view.log_y || end > 0)) ys.push(end);
+  for (const p of seen) for (const end of [p.lower, p.upper]) if (finite(end) && (!view.log_y || end > 0)) ys.push(end);
   for (const mark of figure.marks) {
     const along = mark.kind === "y" ? [mark.value] : mark.kind === "xy" ? mark.y : [];
     for (const value of along) if (finite(value) && (!view.log_y || value > 0)) ys.push(value);
@@ -84,7 +85,7 @@ function axes(root, frame, x, y, xTitle, yTitle) {
     svg(root, "text", { class: "tick", x: frame.left - 8, y: y.at(tick.value) + 4, "text-anchor": "end" }, tick.text);
   }
   svg(root, "line", { class: "axis", x1: frame.left, x2: frame.right, y1: frame.bottom, y2: frame.bottom });
-  for (const tick of x.ticks(frame.compact ? 5 : 8)) {
+  for (const tick of x.ticks(frame.compact ? 5 : 8, frame.whole)) {
     svg(root, "line", { class: "axis", x1: x.at(tick.value), x2: x.at(tick.value), y1: frame.bottom, y2: frame.bottom + 5 });
     svg(root, "text", { class: "tick", x: x.at(tick.value), y: frame.bottom + 19, "text-anchor": "middle" }, tick.text);
   }

@@ -16,7 +16,8 @@ function lastPoint(one, x, y, frame) {
 // The name at the end of its line; a curve of a theorem has no network, and its own text.
 function nameEnds(root, ends, frame) {
   const wanted = ends.filter((end) => !frame.compact || end.entry === null || entries[end.entry].subject);
-  const late = wanted.filter((end) => end.x > frame.right - 28), early = wanted.filter((end) => end.x <= frame.right - 28);
+  const near = frame.right - 0.3 * (frame.right - frame.left), beside = (end) => end.x > frame.right - 28 || (end.x > near && end.y < frame.bottom - 2);
+  const late = wanted.filter(beside), early = wanted.filter((end) => !beside(end));
   const taken = [];
   if (frame.compact) early.push(...late);
   else for (const end of spread(late, frame)) nameBeside(root, end, frame);
@@ -24,7 +25,7 @@ function nameEnds(root, ends, frame) {
 }
 
 function nameBeside(root, end, frame) {
-  const away = Math.abs(end.to - end.y) > 5;
+  const away = Math.abs(end.to - end.y) > 5 || end.x < frame.right - 10;
   if (away && end.entry !== null) svg(root, "path", { class: `leader ${look(end.entry)}`, "data-entry": end.entry, d: `M${end.x + 6} ${end.y}L${frame.right + 13} ${end.to}` });
   label(root, end, frame.right + 16, end.to + 4, frame);
 }

@@ -43,7 +43,7 @@ function reachOf(figure, rows, log) {
   const known = [...all, ...figure.marks.map((mark) => mark.value)].filter((value) => finite(value) && (!log || value > 0));
   if (!known.length) return log ? [0.1, 1] : [0, 1];
   const low = Math.min(...known), high = Math.max(...known);
-  if (log) return padLog(low, high);
+  if (log) return padLog(Math.max(low, high * 10 ** -figure.decades), high);
   if (low >= 0 && low < high * 0.6) return [0, high * 1.03];
   if (high <= 0 && high > low * 0.6) return [low * 1.03, 0];
   return [low - (high - low) * 0.06, high + (high - low) * 0.06];
@@ -75,8 +75,12 @@ function rankedRow(root, one, text, top, step, frame, x) {
   svg(group, "text", { class: `name${strong}`, x: 28, y: middle + 4.5 }, short(entries[one.entry].label, frame.left - 40, 13.5));
   svg(group, "text", { class: `name tick${strong}`, x: frame.width - 10, y: middle + 4.5, "text-anchor": "end" }, text);
   if (!finite(one.value) || (x.log && one.value <= 0)) return;
+  if (one.value < x.low) {
+    svg(group, "path", { class: `dot ${look(one.entry)}`, d: `M${frame.left} ${middle}l8-5v10Z` }); // far to the left of the axis
+    return;
+  }
   if (finite(one.lower) && finite(one.upper) && one.upper > one.lower) {
-    const low = x.log && one.lower <= 0 ? x.low : one.lower;
+    const low = Math.max(x.low, one.lower);
     svg(group, "line", { class: `spread ${look(one.entry)}`, x1: x.at(low), x2: x.at(one.upper), y1: middle, y2: middle });
   }
   marker(group, one.entry, x.at(one.value), middle, subject ? 1.5 : 1.15);
@@ -89,7 +93,7 @@ function rankedProbe(figure, rows, texts, x, top, step) {
     at(index) {
       const one = rows[index], drawn = finite(one.value) && (!x.log || one.value > 0);
       return {
-        x: drawn ? x.at(one.value) : x.at(x.low), y: top + step * (index + 0.5), dots: [], line: null, hot: one.entry,
+        x: drawn ? x.at(Math.max(x.low, one.value)) : x.at(x.low), y: top + step * (index + 0.5), dots: [], line: null, hot: one.entry,
         title: figure.axis + (figure.unit ? ` (${figure.unit})` : ""),
         rows: [{ entry: one.entry, text: texts[index] + interval(one) }], detail: entries[one.entry].detail,
       };

@@ -19,7 +19,7 @@ function scale(low, high, from, to, log) {
   if (log) return logarithmic(low, high, from, to);
   if (!(high > low)) [low, high] = [low - (Math.abs(low) || 1) / 2, high + (Math.abs(high) || 1) / 2];
   const at = (value) => from + ((value - low) / (high - low)) * (to - from);
-  return { at, low, high, log, ticks: (count) => linearTicks(low, high, count) };
+  return { at, low, high, log, ticks: (count, whole) => linearTicks(low, high, count, whole) };
 }
 
 function logarithmic(low, high, from, to) {
@@ -29,8 +29,8 @@ function logarithmic(low, high, from, to) {
   return { at, low, high, log: true, ticks: (count) => logTicks(low, high, count) };
 }
 
-function linearTicks(low, high, count) {
-  const raw = (high - low) / Math.max(1, count), power = 10 ** Math.floor(Math.log10(raw));
+function linearTicks(low, high, count, whole = false) {
+  const raw = Math.max((high - low) / Math.max(1, count), whole ? 1 : 0), power = 10 ** Math.floor(Math.log10(raw));
   const step = power * [1, 2, 5, 10].find((multiple) => multiple * power >= raw * 0.999);
   const ticks = [];
   for (let k = Math.ceil(low / step - 1e-9); k * step <= high + step * 1e-9; k++) ticks.push(Number((k * step).toPrecision(12)));

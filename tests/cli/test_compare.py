@@ -1,0 +1,80 @@
+"""The command compare: several networks on one page, with differences."""
+
+import shlex
+
+import pytest
+from tests.profiles.fake_parts import make, number, only
+from tests.profiles.references import tiny_references
+
+import mnemoscope as ms
+from mnemoscope.profiles import atlas
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(atlas, "references", tiny_references)
+    return tmp_path
+
+
+@pytest.fixture
+def fake():
+    with only(make("fisher", 1, number("total"))):
+        yield
+
+
+def test_several_networks_side_by_side(call, folder, fake):
+    done = call("compare", "rnn", "gru", "lstm", "--hidden", 3, "--seeds", 2)
+    assert done.exit_code == 0, done.stderr
+    for words in ("RNN (recurrent): n = 3", "GRU (recurrent): n = 3", "LSTM (recurrent): n = 3"):
+        assert words in done.stdout
+    page = (folder / "rnn-vs-gru-vs-lstm.html").read_text()
+    assert "Differences" in page
+    assert "page: rnn-vs-gru-vs-lstm.html" in done.stdout
+
+
+def test_differences_in_json(call_json, fake):
+    found = call_json("compare", "rnn", "gru", "--hidden", 3, "--seeds", 3)
+    (difference,) = found["differences"]
+    assert (difference["of"], difference["against"], difference["value"]) == ("gru", "rnn", 0.0)
+    assert difference["lower"] == pytest.approx(-difference["upper"])
+    # both have the seeds' values 0.1, 1.1, 2.1: s^2 = 1, 4 degrees of freedom, t = 2.776445
+    assert difference["upper"] == pytest.approx(2.776445 * (2 / 3) ** 0.5, rel=1e-6)
+
+
+def test_a_saved_network_beside_a_name_has_its_own_size(call, fake):
+    ms.nn.save(ms.nn.GRU(2, 5), "x.safetensors")
+    done = call("compare", "rnn", "x.safetensors", "--hidden", 3)
+    assert done.exit_code == 0, done.stderr
+    assert "GRU (recurrent): n = 5, d = 2" in done.stdout
+
+
+def test_the_same_network_twice_is_told_apart(call_json, fake):
+    found = call_json("compare", "rnn", "rnn", "--hidden", 3)
+    assert [row["key"] for row in found["profiles"]] == ["rnn n=3", "rnn n=3 (2)"]
+
+
+def test_how_to_go_on_after_an_interrupt(call):
+    def stop(context):
+        raise KeyboardInterrupt
+
+    with only(make("a", 1, stop)):
+        done = call("compare", "rnn", "gru", "--hidden", 3, "--set", "bias=false", "--quick", "--html", "x.html")
+    command = "mnemoscope compare rnn gru --hidden 3 --set bias=false --quick --html x.html"
+    assert done.stderr.endswith(f"Go on with: {command}\n")
+    with only(make("a", 1, number())):
+        assert call(*shlex.split(command)[1:]).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("rnn", "compare must be given at least two networks, got rnn"),
+        ("rnn lstn", "there is no network named 'lstn'; did you mean 'lstm'?"),
+        ("rnn gru --hidden 0", "--hidden must be a positive integer, got 0"),
+        ("rnn gru --minutes 0", "--minutes must be above zero, got 0.0"),
+        ("rnn gru --html gone/x.html", "'gone/x.html' cannot be written: there is no folder 'gone'"),
+    ],
+)
+def test_a_mistake_is_one_line(mistake, fake, arguments, said):
+    assert mistake("compare", *shlex.split(arguments)).startswith(said)

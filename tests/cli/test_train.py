@@ -1,0 +1,105 @@
+"""The command ``train``."""
+
+import json
+import re
+
+import pytest
+
+TEXT = """
+iterations = 6
+batch_size = 4
+lr = 0.01
+test_size = 10
+
+[network]
+name = "rnn"
+hidden_size = 6
+
+[task]
+name = "copy"
+delay = 3
+"""
+
+
+@pytest.fixture(autouse=True)
+def _own_runs(tmp_path, monkeypatch):
+    monkeypatch.setenv("MNEMOSCOPE_RUNS", str(tmp_path / "runs"))
+
+
+@pytest.fixture
+def experiment(tmp_path):
+    def write(text=TEXT):
+        path = tmp_path / "e.toml"
+        path.write_text(text)
+        return path
+
+    return write
+
+
+def test_it_trains_records_and_says_what_came_out(call, experiment, tmp_path):
+    done = call("train", experiment())
+    assert done.exit_code == 0, done.stderr
+    assert re.match(r"RNN on copy: score [\d.]+ \(accuracy on the recalled symbols\), loss ", done.stdout)
+    assert str(tmp_path / "runs") in done.stdout.replace("\n", "")
+    assert done.stderr == ""
+
+
+def test_json_is_one_document(call_json, experiment):
+    found = call_json("train", experiment())
+    assert found["status"] == "finished"
+    assert found["step"] == 6
+    assert len(found["metrics"]) == 6
+    assert call_json("train", experiment()) == found  # the same command finds the run that has ended
+
+
+def test_seed_and_iterations_on_the_command_line(call_json, experiment, tmp_path):
+    found = call_json("train", experiment(), "--seed", 4, "--iterations", 2, "--folder", tmp_path / "here")
+    assert (found["seed"], found["step"]) == (4, 2)
+    assert found["folder"] == str(tmp_path / "here")
+
+
+def test_a_population(call, call_json, experiment):
+    text = TEXT.replace("lr = 0.01", 'seeds = [0, 1]\nlr = [0.01, 0.1]\nlayout = "batched"')
+    found = call_json("train", experiment(text))
+    assert [run["seed"] for run in found["runs"]] == [0, 1]
+    done = call("train", experiment(text))
+    assert done.stdout.count("RNN on copy") == 2
+
+
+def test_a_picture(call, experiment, tmp_path):
+    done = call("train", experiment(), "--plot", tmp_path / "loss.svg")
+    assert done.exit_code == 0, done.stderr
+    assert (tmp_path / "loss.svg").read_text().startswith("<svg")
+
+
+def test_one_that_diverges_ends_with_1_and_the_advice(call, experiment):
+    text = TEXT.replace('"rnn"', '"linear-rnn"').replace("lr = 0.01", "lr = 1e300\nprecision = 'float64'")
+    done = call("train", experiment(text), "--json")
+    assert done.exit_code == 1
+    assert done.stderr.startswith("failed: the ")
+    assert "not finite at step" in done.stderr
+    assert "lower the learning rate (lr=1e+300 now)" in done.stderr
+    assert "checkpoint in" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert json.loads(done.stdout)["status"] == "failed"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [
+        ("iterations", "iteration", "an experiment has no setting 'iteration'; did you mean 'iterations'?"),
+        ('"copy"', '"copi"', "there is no task named 'copi'; did you mean 'copy'?"),
+        ("lr = 0.01", "lr = -1", "lr must be a finite number that is not negative, got -1"),
+        ("hidden_size = 6", "hidden_size = 0", "hidden_size must be a positive integer, got 0"),
+    ],
+)
+def test_mistakes(mistake, experiment, old, new, line):
+    assert mistake("train", experiment(TEXT.replace(old, new))) == line
+
+
+def test_no_such_file(mistake, tmp_path):
+    assert mistake("train", tmp_path / "no.toml") == f"there is no file '{tmp_path / 'no.toml'}'"
+
+
+def test_a_picture_that_cannot_be_written_is_refused_before_training(mistake, experiment, tmp_path):
+    assert "must end in" in mistake("train", experiment(), "--plot", tmp_path / "loss.gif")
