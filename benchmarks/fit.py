@@ -1,8 +1,8 @@
 """Time of `fit`, record included, as a ratio to the plain loop over torch.nn.RNN, and over its own bare step.
 
 The plain loop is what a person would write: torch.nn.RNN(tanh), torch.nn.Linear, F.cross_entropy on all steps,
-torch.optim.RMSprop, fresh batches of the same task (`copy`). The bare step is `fit`'s own, batches included, without its
-loop, metrics and record. Run ``python benchmarks/fit.py`` for the table in docs/benchmarks.
+torch.optim.RMSprop, fresh batches of the same task (`copy`). The bare step is `fit`'s own, batches included, without
+its loop, metrics and record. Run ``python benchmarks/fit.py`` for the table in docs/benchmarks.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from torch import nn
 import mnemoscope as ms
 
 SHAPES = {(220, 10, 128): 0.50, (1000, 128, 64): 0.50, (220, 128, 128): 0.70}
+ITERATIONS = {(220, 10, 128): 300, (1000, 128, 64): 50, (220, 128, 128): 100, (16, 128, 32): 3000}
 SMALL, OVERHEAD = (16, 128, 32), 1.05
 RATE = 1e-4
 
@@ -95,7 +96,7 @@ def main() -> None:
     """Measure and print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=4.0, help="of the plain loop in a round")
+    parser.add_argument("--scale", type=float, default=1.0, help="of the iterations of a round")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--write", type=Path, help="folder for the table and the numbers")
     arguments = parser.parse_args()
@@ -114,11 +115,7 @@ def main() -> None:
             steps, batch, hidden = shape
             task = task_of(steps)
             against = bare if shape == SMALL else plain
-            trial = against(task, batch, hidden, 3)
-            trial()
-            start = time.perf_counter()
-            trial()
-            count = max(10, round(arguments.seconds / ((time.perf_counter() - start) / 3)))
+            count = max(2, round(arguments.scale * ITERATIONS[shape]))
             own = fitted(task, batch, hidden, count, Path(folder) / str(number))
             times = measured({"plain": against(task, batch, hidden, count), "fit": own}, arguments.rounds)
             ratio = statistics.median(a / b for a, b in zip(times["fit"], times["plain"], strict=True))

@@ -157,5 +157,11 @@ assert "torch" not in sys.modules
     assert done.returncode == 0, done.stderr
 
 
+def test_task_alone_is_its_help(call):
+    done = call("task")
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert "show" in done.stdout
+
+
 def test_json_is_all_that_is_printed(call):
     assert json.loads(call("tasks", "--json").stdout)["tasks"]

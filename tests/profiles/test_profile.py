@@ -191,7 +191,7 @@ def test_equal_labels_are_told_apart():
     row = {"label": "rnn", "network": {"hidden_size": 4}, "parts": {}}
     other = {"label": "rnn", "network": {"hidden_size": 8}, "parts": {}}
     found = keyed([row, other, row], ["rnn n=8"])
-    assert [each["key"] for each in found] == ["rnn n=4", "rnn n=8 (2)", "rnn n=4 (2)"]
+    assert [each["key"] for each in found] == ["rnn n=4", "rnn n=8 (reference)", "rnn n=4 (2)"]
     assert "key" not in row
 
 

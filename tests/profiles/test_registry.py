@@ -1,14 +1,20 @@
 """The table of parts: how one joins, in which order they are, and what a call runs."""
 
+import re
 from importlib.metadata import EntryPoint
+from pathlib import Path
 
 import pytest
 from tests.profiles import fake_parts
+from tests.profiles.fake_parts import only
 
 import mnemoscope as ms
 from mnemoscope.core import registry as core_registry
 from mnemoscope.core.errors import UserError
 from mnemoscope.profiles.registry import PARTS, Call, Context, Part, part, parts
+from mnemoscope.profiles.runner import Runner
+from mnemoscope.profiles.settings import Settings
+from mnemoscope.profiles.target import Target
 
 
 def test_the_parts_of_the_contract_are_there_in_their_order():
@@ -64,3 +70,16 @@ def test_a_call_runs_the_measure_with_the_seed_where_it_takes_one():
     options = {"horizon": 20, "trajectories": 2}
     assert Call("gradients", options)(layer, 7).rate == ms.measures.gradient_norms(layer, **options, seed=7).rate
     assert Call("spectrum")(layer, 7).radius == ms.measures.spectrum(layer).radius
+
+
+def test_the_part_of_the_documentation_works(monkeypatch):
+    monkeypatch.setattr(PARTS, "_entries", dict(PARTS._entries))
+    text = (Path(__file__).parents[2] / "docs" / "profile.md").read_text()
+    code = next(block for block in re.findall(r"```python\n(.*?)```", text, re.S) if "@part" in block)
+    made = {}
+    exec(code, made)
+    with only(made["Copying"]):
+        (row,) = Runner([Target("linear-rnn", {"hidden_size": 3})], Settings(quick=True)).run()
+        section = made["Copying"]().section([row], [row["label"]])
+    assert row["parts"]["copying"]["status"] == "done", row["parts"]["copying"]["reason"]
+    assert section.figures[0].command == "mnemoscope measure copy-capacity linear-rnn --hidden 3 --seed 0"

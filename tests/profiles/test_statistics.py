@@ -34,6 +34,7 @@ def test_one_value_has_the_measures_own_error_or_none():
     assert mean_interval([5.0], math.nan) == (5.0, None, None)
 
 
+@pytest.mark.filterwarnings("ignore:Precision loss")  # scipy's, of values that are nearly equal
 @given(values, values)
 def test_independent_seeds_get_welchs_interval(a, b):
     found = difference(a, b)

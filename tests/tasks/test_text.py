@@ -28,7 +28,7 @@ def shakespeare_text(data):
 def test_shakespeare_is_cut_in_order(data):
     text = shakespeare_text(data)
     task = create("shakespeare", data)
-    train, validation, test, vocabulary = task.text
+    train, validation, test, vocabulary, _ = task.text
     assert vocabulary == "".join(sorted(set(text)))
     first, second = int(0.8 * len(text)), int(0.1 * len(text))
     assert read(task, train.tolist()) == text[:first]

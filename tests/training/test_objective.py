@@ -9,7 +9,7 @@ import mnemoscope as ms
 from mnemoscope.tasks import Batch
 from mnemoscope.training.cohort import CohortStep
 from mnemoscope.training.model import build_model
-from mnemoscope.training.objective import Objective, counted_steps
+from mnemoscope.training.objective import Objective, counted_steps, quick_score
 from mnemoscope.training.options import Options
 from mnemoscope.training.seeds import stream
 
@@ -47,6 +47,16 @@ def test_the_fast_loss_is_the_tasks(name):
     torch.testing.assert_close(fast, slow, rtol=1e-12, atol=1e-12)
     for a, b in zip(ours, gradients(slow, model), strict=True):
         torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_quick_score_is_the_tasks(name):
+    task = ms.tasks.create(name, **SMALL.get(name, {}))
+    model = model_of(task)
+    batch = double(task.sample(6, torch.Generator().manual_seed(1)))
+    hidden, _ = model.hidden(batch.inputs)
+    quick = quick_score(task, model.answers, hidden, batch)
+    assert quick == pytest.approx(task.score(model(batch.inputs)[0], batch), abs=1e-12)
 
 
 @given(data=st.data(), steps=st.integers(1, 6), size=st.integers(1, 5), kind=st.sampled_from(["copy", "parity"]))

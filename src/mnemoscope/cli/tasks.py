@@ -30,7 +30,7 @@ Plot = Annotated[
 _WIDE = 140
 """Columns of a terminal from which on the list has room for everything."""
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True)
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, invoke_without_command=True)
 
 
 def tasks(json: Json = False) -> None:
@@ -69,8 +69,10 @@ def tasks(json: Json = False) -> None:
 
 
 @app.callback()
-def task() -> None:
-    """Look at a task."""
+def task(context: typer.Context) -> None:
+    """Look at a task: one of its sequences, its settings, its baseline."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
 
 
 @app.command()

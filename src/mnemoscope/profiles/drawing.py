@@ -94,12 +94,15 @@ def headline(rows: Sequence[Row], subjects: Sequence[str], name: str, entry: str
     return Headline(value=number(found["value"]), unit=found["unit"], meaning=f"{owner}{meaning}")
 
 
-def curve(rows: Sequence[Row], name: str, x: str, y: str) -> list[Series]:
-    """Return one curve per network, with its band where several seeds gave one."""
+def curve(rows: Sequence[Row], name: str, x: str, y: str, *, shift: int = 0) -> list[Series]:
+    """Return one curve per network, with its band where several seeds gave one.
+
+    A logarithmic axis has no place for lag 0: with ``shift=1`` the present stands at 1.
+    """
     return [
         Series(
             entry=key(row),
-            x=found[x][: len(found[y])],
+            x=[place + shift for place in found[x][: len(found[y])]],
             y=found[y],
             lower=found.get(f"{y}_lower"),
             upper=found.get(f"{y}_upper"),

@@ -21,7 +21,7 @@ def methods(subjects: Sequence[Row], references: Sequence[Row], about_references
     sentences = [
         f"Memory profiles were computed with Mnemoscope {made['mnemoscope']} ({versions}) in float64.",
         *(_subject(row) for row in subjects),
-        f"Measured were: {'; '.join(_named(each) for each in done)}." if done else "",
+        f"Measured were: {'; '.join(_named(each, subjects) for each in done)}." if done else "",
         f"Numbers of parameters are {COUNTED}.",
         about_references if references else "",
     ]
@@ -46,6 +46,6 @@ def _subject(row: Row) -> str:
     )
 
 
-def _named(part: Part) -> str:
-    cited = dict.fromkeys(reference(key).short for key in part.references())
+def _named(part: Part, subjects: Sequence[Row]) -> str:
+    cited = dict.fromkeys(reference(key).short for key in part.cited(subjects))
     return f"{part.title} ({'; '.join(cited)})" if cited else part.title

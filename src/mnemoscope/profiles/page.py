@@ -25,12 +25,16 @@ _SUMMARY = (
 
 
 def keyed(rows: Sequence[Row], taken: Sequence[str] = ()) -> list[Row]:
-    """Return copies of rows with labels that tell equal names apart, and keys that no two share."""
+    """Return copies of rows with labels that tell equal names apart, and keys that no two share.
+
+    Names that are `taken` are those of the subjects: who has one of them too is called a reference.
+    """
     names = Counter(label(row) for row in rows)
     found, used = [], set(taken)
     for row in rows:
         size = row["network"]["hidden_size"]
         name = label(row) if names[label(row)] == 1 or size is None else f"{label(row)} n={size}"
+        name = f"{name} (reference)" if name in taken else name
         own, copy = name, 2
         while own in used:
             own, copy = f"{name} ({copy})", copy + 1
@@ -148,7 +152,7 @@ def _facts(row: Row) -> Mapping[str, str]:
 def _cited(subjects: Sequence[Row], references: Sequence[Row], sections: Sequence[Section]) -> tuple[str, ...]:
     """Return the keys of all that a paper has to cite: the networks' own papers, and those of the parts."""
     there = {section.name for section in sections}
-    keys = [cited for each in parts() if each.name in there for cited in each.references()]
+    keys = [cited for each in parts() if each.name in there for cited in each.cited(subjects)]
     for row in (*subjects, *references):
         name = row["network"]["name"]
         own = card(NETWORKS[name]) if name in NETWORKS else None

@@ -18,6 +18,7 @@ from mnemoscope.profiles.page import build_page, keyed
 from mnemoscope.profiles.rows import Row
 from mnemoscope.profiles.runner import Runner
 from mnemoscope.profiles.settings import Settings
+from mnemoscope.profiles.spelling import python_call
 from mnemoscope.profiles.store import Store, beside, check_writable
 from mnemoscope.profiles.summary import lines
 from mnemoscope.profiles.target import Target
@@ -177,8 +178,7 @@ def _profiled(targets: Sequence[Target], settings: Settings, fresh: bool, html: 
         check_writable(Path(html))
     store = Store(None if html is None else beside(html))
     work = Work(targets, settings, store, fresh=fresh)
-    command = f"ms.{'profile' if len(targets) == 1 else 'compare'}({', '.join(target.label for target in targets)})"
-    found = work.finish(work.runner.run(), command)
+    found = work.finish(work.runner.run(), python_call(targets, settings, fresh))
     if found.interrupted and html is None:
         raise KeyboardInterrupt
     if html is not None:

@@ -187,6 +187,10 @@ class Part(ABC):
         """Return keys of `mnemoscope.core.references` that a paper has to cite for this part."""
         return ()
 
+    def cited(self, rows: Sequence[Row]) -> tuple[str, ...]:
+        """Return those of them that these rows rest on; by default all."""
+        return self.references()
+
 
 PARTS: Registry[type[Part]] = Registry("part", "mnemoscope.parts")
 

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from mnemoscope.core.errors import UserError
+from mnemoscope.measures.threads import few_threads
 from mnemoscope.profiles.checks import brief, check_network
 from mnemoscope.profiles.merging import merge, unit_of
 from mnemoscope.profiles.registry import Context, Part, parts
@@ -177,8 +178,11 @@ class Runner:
     def _measured(self, piece: Piece, subject: _Subject) -> Unit:
         begin = time.perf_counter()
         context = self._context(subject, piece.seed)
+        # The same number of threads, whatever the machine has: sums in another order are other numbers.
+        size = subject.facts["state_size"] or 0
         try:
-            found = piece.part.run(self._network(piece.subject, piece.seed), context)
+            with few_threads(size):
+                found = piece.part.run(self._network(piece.subject, piece.seed), context)
         except UserError as error:
             return _unit("not applicable", " ".join(str(error).split()), time.perf_counter() - begin)
         except Exception as error:  # one that fails must not lose the others

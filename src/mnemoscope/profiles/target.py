@@ -52,9 +52,8 @@ class Target:
             raise expected("network", "a name, a file, a class, a function that builds one, or a module", self.what)
         if self.trained and (self.sizes or self.options):
             given = next(iter({**self.sizes, **self.options}))
-            raise UserError(
-                f"{given} ({_FLAGS.get(given, '--set')}) cannot be given: a network with weights of its own has its sizes"
-            )
+            flag = _FLAGS.get(given, "--set")
+            raise UserError(f"{given} ({flag}) cannot be given: a network with weights of its own has its sizes")
 
     @property
     def trained(self) -> bool:

@@ -7,8 +7,9 @@ from typing import ClassVar
 
 import torch
 
-from mnemoscope.tasks.base import Task, at_least
+from mnemoscope.tasks.base import Task
 from mnemoscope.tasks.batch import Batch, at_the_end, place
+from mnemoscope.tasks.checks import at_least
 from mnemoscope.tasks.registry import task
 
 __all__ = ["Adding"]

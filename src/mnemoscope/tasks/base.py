@@ -217,18 +217,3 @@ class Task(ABC):
         if not isinstance(output, Tensor) or tuple(output.shape) not in known:
             came = tuple(output.shape) if isinstance(output, Tensor) else Description(type(output).__name__)
             raise expected("output", f"of shape {wanted} (time, batch, output_size)", came)
-
-
-def at_least(name: str, value: Any, least: int) -> int:
-    """Return `value` as an int, or raise the standard error unless it is a whole number of `least` or more."""
-    try:
-        if isinstance(value, bool) or (number := value.__index__()) < least:
-            raise ValueError
-    except (AttributeError, ValueError):
-        raise expected(name, f"a whole number of at least {least}", value) from None
-    return int(number)
-
-
-def too_large(name: str, value: int, most: int, why: str) -> UserError:
-    """Build the error of a setting that another one limits."""
-    return expected(name, f"at most {most} ({why})", value)

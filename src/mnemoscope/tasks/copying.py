@@ -11,8 +11,9 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from mnemoscope.core.errors import expected, positive_int
-from mnemoscope.tasks.base import Evaluation, Task, at_least
+from mnemoscope.tasks.base import Evaluation, Task
 from mnemoscope.tasks.batch import Batch, all_steps, final_steps, one_hot, place
+from mnemoscope.tasks.checks import at_least
 from mnemoscope.tasks.glyphs import BLANK, CUE, letters
 from mnemoscope.tasks.registry import task
 

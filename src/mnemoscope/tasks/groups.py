@@ -12,6 +12,7 @@ from mnemoscope.core.errors import expected
 
 __all__ = ["group_size", "multiplication_table"]
 
+
 def group_size(name: str) -> int:
     """Return the number of elements of a group.
 

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from mnemoscope.core.errors import expected, positive_int
-from mnemoscope.tasks.base import at_least, too_large
 from mnemoscope.tasks.batch import place
+from mnemoscope.tasks.checks import at_least, too_large
 from mnemoscope.tasks.registry import task
 from mnemoscope.tasks.signals import Signal
 

@@ -11,8 +11,9 @@ from jaxtyping import Float, Int32
 from torch import Tensor
 
 from mnemoscope.core.errors import positive_int
-from mnemoscope.tasks.base import Evaluation, Task, at_least, too_large
+from mnemoscope.tasks.base import Evaluation, Task
 from mnemoscope.tasks.batch import Batch, place, steps_before
+from mnemoscope.tasks.checks import at_least, too_large
 from mnemoscope.tasks.registry import task
 
 __all__ = ["MatrixCopy", "MatrixRecall"]

@@ -11,8 +11,9 @@ from jaxtyping import Int64
 from torch import Tensor
 
 from mnemoscope.core.errors import expected, positive_int
-from mnemoscope.tasks.base import Task, at_least, too_large
+from mnemoscope.tasks.base import Task
 from mnemoscope.tasks.batch import Batch, one_hot, place
+from mnemoscope.tasks.checks import at_least, too_large
 from mnemoscope.tasks.glyphs import BLANK, letters
 from mnemoscope.tasks.registry import task
 

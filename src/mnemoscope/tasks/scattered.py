@@ -12,8 +12,9 @@ from jaxtyping import Bool, Int64
 from torch import Tensor
 
 from mnemoscope.core.errors import positive_int
-from mnemoscope.tasks.base import Task, at_least, too_large
+from mnemoscope.tasks.base import Task
 from mnemoscope.tasks.batch import Batch, all_steps, final_steps, one_hot, place
+from mnemoscope.tasks.checks import at_least, too_large
 from mnemoscope.tasks.glyphs import BLANK, CUE, letters
 from mnemoscope.tasks.registry import task
 

@@ -9,8 +9,9 @@ from typing import ClassVar
 import torch
 
 from mnemoscope.core.errors import expected, positive_int
-from mnemoscope.tasks.base import Task, at_least, too_large
+from mnemoscope.tasks.base import Task
 from mnemoscope.tasks.batch import Batch, at_the_end, one_hot, place
+from mnemoscope.tasks.checks import at_least, too_large
 from mnemoscope.tasks.glyphs import BLANK, letters
 from mnemoscope.tasks.registry import task
 

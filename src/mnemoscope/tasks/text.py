@@ -77,7 +77,7 @@ class Text(Task):
     @property
     def baseline(self) -> float:
         """The entropy of a character of the training text, in nats."""
-        return self.text.entropy()
+        return self.text.entropy
 
     def reported(self, loss: float) -> dict[str, float]:
         """Return bits per character."""

@@ -22,18 +22,13 @@ SHARES = (0.8, 0.1)
 
 
 class Corpus(NamedTuple):
-    """A text in three parts, as numbers into a vocabulary of characters."""
+    """A text in three parts, as numbers into a vocabulary of characters; entropy: of a training character, in nats."""
 
     train: UInt8[Tensor, " characters"]
     validation: UInt8[Tensor, " characters"]
     test: UInt8[Tensor, " characters"]
     vocabulary: str
-
-    def entropy(self) -> float:
-        """Return the entropy in nats of a character of the training text, whatever stands before it."""
-        counts = torch.bincount(self.train, minlength=len(self.vocabulary)).double()
-        shares = counts[counts > 0] / counts.sum()
-        return float(-(shares * shares.log()).sum())
+    entropy: float
 
 
 def corpus(name: str, data: str | os.PathLike[str] | None, verify: bool) -> Corpus:
@@ -52,7 +47,7 @@ def _read(name: str, folder: Path | None, verify: bool) -> Corpus:
         if len(vocabulary) > 256:
             raise Damaged(f"it has {len(vocabulary)} different characters, more than 256")
         train, validation, test = (_numbers(text, vocabulary) for text in texts)
-        return Corpus(train, validation, test, vocabulary)
+        return Corpus(train, validation, test, vocabulary, _entropy(train))
     except Damaged as error:
         raise unsound(dataset, folder, error) from error
 
@@ -75,6 +70,12 @@ def _treebank(text: str) -> str:
     if set(text.partition("\n")[0].strip()[1::2]) == {" "}:
         text = text.replace(" ", "").replace("_", " ")
     return "\n".join(line.strip() for line in text.strip().splitlines()) + "\n"
+
+
+def _entropy(text: Tensor) -> float:
+    counts = torch.bincount(text).double()
+    shares = counts[counts > 0] / counts.sum()
+    return float(-(shares * shares.log()).sum())
 
 
 def _cut(text: str) -> list[str]:

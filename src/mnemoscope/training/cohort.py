@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
 import torch
@@ -15,7 +16,7 @@ from torch.utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflat
 from mnemoscope.tasks import Batch, Task
 from mnemoscope.training.affine import Buffers, class_major
 from mnemoscope.training.model import Model
-from mnemoscope.training.objective import Loss, counted_steps, is_plain
+from mnemoscope.training.objective import Loss, counted_steps, is_plain, quick_score
 from mnemoscope.training.options import Options
 from mnemoscope.training.step import as_real, base_rates, full_state, part, prepared, trained_parameters
 
@@ -91,6 +92,7 @@ class CohortStep:
 
     def __call__(self, batches: Sequence[Batch]) -> list[float]:
         """Make one step of every member on its own batch, and return their losses before the step."""
+        self.last = None  # so that its memory is free for this step: a fresh piece of this size is slow
         batches = [prepared(batch, self._like, self.options) for batch in batches]
         hidden, penalties, state = self._forward(batches, self._penalised, answers=not self._fast)
         losses = self._fast_losses(hidden, batches) if self._fast else self._own_losses(hidden, batches)
@@ -164,14 +166,13 @@ class CohortStep:
         """Return the score of each member on its batch of the last step, with the outputs before it."""
         assert self.last is not None
         hidden, batches = self.last
-        answers = self._answers(hidden) if self._fast else hidden
-        return [self.task.score(y, batch) for y, batch in zip(answers, batches, strict=True)]
+        weight, bias = self.stacked.get("readout.weight"), self.stacked.get("readout.bias")
 
-    def _answers(self, hidden: Tensor) -> Tensor:
-        weight, bias = self.stacked["readout.weight"], self.stacked.get("readout.bias")
-        rows = hidden.flatten(1, 2)
-        answers = rows @ weight.mT if bias is None else torch.baddbmm(bias.unsqueeze(1), rows, weight.mT)
-        return answers.view(*hidden.shape[:3], -1)
+        def answers(k: int, h: Tensor) -> Tensor:
+            return F.linear(h, weight[k], None if bias is None else bias[k]) if weight is not None and self._fast else h
+
+        each = enumerate(zip(hidden, batches, strict=True))
+        return [quick_score(self.task, partial(answers, k), h, batch) for k, (h, batch) in each]
 
     @torch.no_grad()
     def outputs(self, batches: Sequence[Batch], carry: Any = None) -> tuple[list[Tensor], list[Batch], Any]:

@@ -17,7 +17,7 @@ from mnemoscope.tasks import Batch, Task
 from mnemoscope.training.affine import Buffers, class_major
 from mnemoscope.training.model import Model
 
-__all__ = ["Loss", "Objective", "counted_steps", "is_plain"]
+__all__ = ["Loss", "Objective", "counted_steps", "is_plain", "quick_score"]
 
 Loss = Callable[[Tensor, Batch], Tensor]
 """An own loss: of the answers (time, batch, answers) and the batch."""
@@ -87,6 +87,26 @@ class Objective:
             return hidden.flatten(0, 1), targets.masked_fill(~mask, _IGNORED)
         chosen = mask.nonzero().squeeze(1)
         return hidden.flatten(0, 1).index_select(0, chosen), targets.index_select(0, chosen)
+
+
+def quick_score(
+    task: Task, answers: Callable[[Tensor], Tensor], hidden: Float[Tensor, "time batch n"], batch: Batch
+) -> float:
+    """Return the task's score from the layer's outputs; the readout is applied to no more steps than are scored.
+
+    Parameters
+    ----------
+    answers
+        The readout, for outputs of any number of steps.
+    """
+    if type(task).score is not Task.score or batch.per_sequence:
+        return task.score(answers(hidden), batch)
+    mask = task.scored(batch)
+    first = int(mask.any(1).int().argmax())
+    part = Batch(batch.inputs[first:], batch.targets[first:], batch.mask[first:], batch.lengths - first)
+    if not first or not torch.equal(task.scored(part), mask[first:]):
+        return task.score(answers(hidden), batch)
+    return task.score(answers(hidden[first:]), part)
 
 
 def counted_steps(mask: Tensor) -> tuple[int, int | None]:

@@ -13,7 +13,7 @@ from torch.utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflat
 from mnemoscope.core.errors import Description, expected
 from mnemoscope.tasks import Batch, Task
 from mnemoscope.training.model import Model
-from mnemoscope.training.objective import Loss, Objective
+from mnemoscope.training.objective import Loss, Objective, quick_score
 from mnemoscope.training.options import Options
 
 __all__ = ["Step", "as_real", "evaluating", "prepared", "trained_parameters"]
@@ -58,6 +58,7 @@ class Step:
 
     def train(self, batch: Batch) -> float:
         """Make one step on a batch, and return its loss before the step, without the penalty."""
+        self.last = None  # so that its memory is free for this step: a fresh piece of this size is slow
         batch = prepared(batch, self._like, self.options)
         with autocast(self._like, self.options):
             hidden, state = self.model.hidden(batch.inputs, self.carry, batch.lengths)
@@ -83,8 +84,10 @@ class Step:
         assert self.last is not None
         hidden, batch = self.last
         with autocast(self._like, self.options):
-            answers = self.model.answers(hidden)
-        return [self.task.score(answers.to(self._like.dtype), batch)]
+            return [quick_score(self.task, self._answers, hidden, batch)]
+
+    def _answers(self, hidden: Tensor) -> Tensor:
+        return self.model.answers(hidden).to(self._like.dtype)
 
     @torch.no_grad()
     def outputs(self, batches: Sequence[Batch], carry: Any = None) -> tuple[list[Tensor], list[Batch], Any]:

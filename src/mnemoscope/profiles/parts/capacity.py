@@ -64,8 +64,8 @@ class Capacity(Part):
             },
             data={
                 "lags": lags,
-                "linear": found.curve[lags],
-                "degrees": found.by_degree,
+                "linear": None if lost else found.curve[lags],
+                "degrees": None if lost else found.by_degree,
                 "size": found.size,
                 "exact": found.status == "exact",
                 "stderr": found.stderr,
@@ -84,8 +84,8 @@ class Capacity(Part):
             "networks are computed exactly."
         )
         drawn = Curves(
-            series=curve(rows, self.name, "lags", "linear"),
-            x_title="lag k (steps)",
+            series=curve(rows, self.name, "lags", "linear", shift=1),
+            x_title="lag k + 1 (steps; the present is 1)",
             y_title="share of u(t-k) recovered",
             log_x=True,
         )

@@ -76,7 +76,7 @@ class IdentityCard(Part):
             headline=Headline(
                 value=number(own[0]["network"]["parameters"], 6), unit="parameters", meaning=_identity(own[0])
             ),
-            text=(*(_sentence(row) for row in own), f"Parameters are counted as {COUNTED}."),
+            text=(*(_sentence(row, len(own) > 1) for row in own), f"What counts: {COUNTED}."),
             figures=figures,
             tables=[self._table(shown(rows, self.name), subjects)],
             notes=notes(rows, subjects, self.name),
@@ -124,10 +124,11 @@ def _identity(row: Row) -> str:
     return f"{network['class']} ({network['kind']}), {said}" if said else f"{network['class']} ({network['kind']})"
 
 
-def _sentence(row: Row) -> str:
+def _sentence(row: Row, named: bool) -> str:
+    owner = f"{label(row)}: " if named else ""
     state, time = scalar(row, "card", "state_size"), scalar(row, "card", "step_microseconds")
     if state is None or time is None:
-        return f"{_identity(row)}: {spoken(scalar(row, 'card', 'parameters'))} parameters."
-    size = "no state of fixed size" if state["value"] is None else f"a state of {number(state['value'], 6)} numbers"
+        return f"{owner}{_identity(row)}."
+    size = "No state of fixed size" if state["value"] is None else f"A state of {number(state['value'], 6)} numbers"
     work = number(value(row, "card", "multiply_adds"), 6)
-    return f"{_identity(row)}: {size}, {work} multiply-adds and {spoken(time)} µs per step."
+    return f"{owner}{size}, {work} multiply-adds and {spoken(time)} µs per step."

@@ -22,6 +22,9 @@ _TEXT = (
     " is left of all past inputs together."
 )
 
+_NOTHING = 1e-12
+"""Information below which nothing can be said of how it is spread: the states are zero but for rounding."""
+
 _SHARE = 0.01
 """Of J(0), below which a lag is out of reach."""
 
@@ -73,8 +76,8 @@ class Fisher(Part):
         )
         cite = NetworkFisherMemory.references
         drawn = Curves(
-            series=curve(rows, self.name, "lags", "curve"),
-            x_title="lag k (steps)",
+            series=curve(rows, self.name, "lags", "curve", shift=1),
+            x_title="lag k + 1 (steps; the present is 1)",
             y_title="Fisher information J(k)",
             log_x=True,
             log_y=True,
@@ -106,15 +109,15 @@ def _figure(name: str, title: str, drawing: Any, how: str, typed: str, cite: tup
 
 
 def _half_life(found: NetworkFisherMemory) -> Scalar:
-    if not found.total > 0:
+    if not found.total > _NOTHING:
         return Scalar(value=None, unit="steps", note="there is no information to halve")
     reached = np.flatnonzero(np.cumsum(found.curve) >= found.total / 2)
     return Scalar(value=float(reached[0]) if len(reached) else float(len(found.curve) - 1), unit="steps")
 
 
 def _reach(found: NetworkFisherMemory, unsettled: str) -> Scalar:
-    if not found.curve[0] > 0:
-        return Scalar(value=None, unit="steps", note="the state tells nothing of the present input either")
+    if not (found.total > _NOTHING and found.curve[0] > 0):
+        return Scalar(value=None, unit="steps", note="the state tells nothing of the present input")
     last = int(np.flatnonzero(found.curve >= _SHARE * found.curve[0])[-1])
     beyond = unsettled if last == len(found.curve) - 1 else ""
     return Scalar(value=float(last), unit="steps", note=beyond)
