@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import shlex
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 
 from mnemoscope.cli.group import FAILURE
-from mnemoscope.cli.output import console, error_console, print_json, quiet
+from mnemoscope.cli.output import print_json, quiet
+from mnemoscope.cli.profile_output import print_plan, print_profile, progress
 
 if TYPE_CHECKING:
     from mnemoscope.profiles.profile import Profile
-    from mnemoscope.profiles.runner import Piece, Runner, Watch
     from mnemoscope.profiles.settings import Settings
     from mnemoscope.profiles.target import Target
 
@@ -151,16 +148,16 @@ def run(what: str, targets: Sequence[Target], asked: Asked) -> None:
         work = Work(targets, settings, store, fresh=asked.fresh)
     runner = work.runner
     if asked.dry_run:
-        _print_plan(runner, asked)
+        print_plan(runner, asked.json)
         return
-    with quiet(), _progress(runner) as watch:
+    with quiet(), progress(runner) as watch:
         rows = runner.run(watch)
     found = work.finish(rows, command)
     written = _written(found, page, asked.export)
     if asked.json:
         print_json(found.to_dict())
     else:
-        _print(found, store.taken_up, page, written)
+        print_profile(found, store.taken_up, page, written)
     if runner.interrupted:
         typer.echo(f"interrupted; what is there was kept. Go on with: {command}", err=True)
     elif runner.stopped and not asked.json:
@@ -188,94 +185,3 @@ def _written(found: Profile, page: Path | None, folder: str | None) -> int:
     if page is not None:
         found.to_html(page)
     return len(found.export(folder)) if folder is not None else 0
-
-
-@contextmanager
-def _progress(runner: Runner) -> Iterator[Watch | None]:
-    """Show a bar, what is measured, and about how long is left; nothing where nobody looks."""
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    out = error_console()
-    if not out.is_terminal:
-        yield None
-        return
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    left = TextColumn("{task.fields[left]}")
-    with Progress(*columns, left, console=out, transient=True, redirect_stdout=False, redirect_stderr=False) as bar:
-        task = bar.add_task("", total=None, left="")
-        begin = time.perf_counter()
-
-        def watch(piece: Piece | None, done: float, total: float) -> None:
-            if piece is not None:
-                ratio = (time.perf_counter() - begin) / done if done > 1 else 1.0
-                about = f"about {max(1, round(ratio * (total - done)))} s left"
-                name = f"{piece.part.title} of {runner.label(piece)}, seed {piece.seed}"
-                bar.update(task, description=name, completed=done, total=total, left=about)
-
-        yield watch
-
-
-def _print_plan(runner: Runner, asked: Asked) -> None:
-    pieces = runner.plan()
-    total = sum(piece.seconds for piece in pieces)
-    found: dict[tuple[str, str], list[float]] = {}
-    for piece in pieces:
-        found.setdefault((runner.label(piece), piece.part.name), []).append(piece.seconds)
-    if asked.json:
-        plan = [
-            {"network": network, "part": name, "seeds": len(each), "seconds": sum(each)}
-            for (network, name), each in found.items()
-        ]
-        print_json({"plan": plan, "seconds": total})
-        return
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for title in ("network", "part", "seeds", "about"):
-        table.add_column(title, justify="right" if title in ("seeds", "about") else "left")
-    for (network, name), each in found.items():
-        table.add_row(network, name, str(len(each)), f"{sum(each):.1f} s")
-    out = console(wide=True)
-    out.print(table)
-    out.print(f"\nabout {total:.0f} s in all; nothing was measured")
-
-
-def _print(found: Profile, taken_up: int, page: Path | None, written: int) -> None:
-    from mnemoscope.profiles.summary import identity
-    from mnemoscope.profiles.summary import table as summarised
-
-    out = console(wide=True)
-    for row in found.rows:
-        out.print(f"{row['label']}", style="bold")
-        out.print(f"{identity(row)}\n")
-        for said in row["notices"]:
-            out.print(f"note: {said}\n", style="yellow")
-        table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), show_header=True, header_style="dim")
-        for title in ("", "this network (95%)", _beside(found)):
-            table.add_column(title, overflow="fold")
-        for line in summarised(row, found.references):
-            table.add_row(*line)
-        out.print(table)
-        out.print()
-    _print_verdict(out, found)
-    if taken_up:
-        out.print(f"{taken_up} results were taken up from an earlier run", style="dim")
-    if page is not None:
-        out.print(f"page: {page}")
-    if written:
-        out.print(f"{written} files for a paper were written")
-
-
-def _beside(found: Profile) -> str:
-    counts = sorted(row["network"]["parameters"] for row in found.references)
-    return f"{len(counts)} references, {counts[0]:,} to {counts[-1]:,} parameters" if counts else "no references"
-
-
-def _print_verdict(out: Any, found: Profile) -> None:
-    marks = {"good": ("+", "green"), "bad": ("-", "red"), "neutral": ("·", "default")}
-    statements = found.page.verdict
-    for statement in statements:
-        mark, colour = marks[statement.tone]
-        out.print(f"{mark} {statement.text}", style=colour)
-        if statement.tone != "neutral":
-            out.print(f"    {statement.confidence}", style="dim")
-    if statements:
-        out.print()

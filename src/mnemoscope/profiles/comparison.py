@@ -8,7 +8,7 @@ from typing import Any
 from mnemoscope.profiles.drawing import number, spoken
 from mnemoscope.profiles.rows import Row, is_done, key, label, scalar
 from mnemoscope.profiles.statistics import difference
-from mnemoscope.report import Cell, Column, Section, Statement, Table
+from mnemoscope.report import Cell, Column, Headline, Section, Statement, Table
 
 __all__ = ["COMPARED", "comparative_statements", "differences", "differences_section"]
 
@@ -50,19 +50,22 @@ def differences_section(rows: Sequence[Row]) -> Section:
         own = [each for each in found if each["of"] == key(row)]
         if own:
             tables.append(_table(row, names[own[0]["against"]], own))
-    clear = f"{sum(each['clear'] for each in found)} of {len(found)} differences are clear"
-    said = f"{clear}: their 95% interval leaves zero out. No correction for looking at many numbers is made."
+    meaning = "are clear: their 95% interval leaves zero out"
+    clear = Headline(
+        value=f"{sum(each['clear'] for each in found)} of {len(found)}", unit="differences", meaning=meaning
+    )
     return Section(
         name="differences",
         title="Differences",
-        text=(said,),
+        headline=clear,
+        text=("To the first network. No correction for looking at many numbers is made.",),
         tables=tables,
         notes=tuple(dict.fromkeys(each["how"].partition(",")[0] for each in found)),
     )
 
 
 def comparative_statements(rows: Sequence[Row]) -> tuple[Statement, ...]:
-    """Say which differences are clear, the largest share first."""
+    """Say which differences are clear."""
     said = []
     names = {key(row): label(row) for row in rows}
     for each in differences(rows):
@@ -70,7 +73,8 @@ def comparative_statements(rows: Sequence[Row]) -> tuple[Statement, ...]:
             more = "more" if each["value"] > 0 else "less"
             gap = f"{number(abs(each['value']))} {more}"
             between = f"95% interval {number(each['lower'])} to {number(each['upper'])}; {each['how']}"
-            text = f"{each['title']}: {names[each['of']]} has {gap} than {names[each['against']]}."
+            title = each["title"][0].upper() + each["title"][1:]
+            text = f"{title}: {names[each['of']]} has {gap} than {names[each['against']]}."
             said.append(Statement(text=text, tone="neutral", confidence=between, evidence=(each["part"],)))
     return tuple(said)
 

@@ -38,7 +38,7 @@ def lag_grid(longest: int) -> list[int]:
     Examples
     --------
     >>> lag_grid(40)
-    [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 19, 23, 28, 33, 40]
+    [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 19, 23, 28, 34, 40]
     """
     found = list(range(min(16, longest) + 1))
     while found[-1] < longest:

@@ -33,13 +33,13 @@ def targets_like(target: Target, settings: Settings) -> list[Target]:
     return found
 
 
-def about(subject: Row, references: Sequence[Row], fresh: bool) -> str:
+def about(subjects: Sequence[Row], references: Sequence[Row], fresh: bool) -> str:
     """Say where the references come from, and how near their numbers of parameters are."""
     if not references:
         return "There are no references beside it."
     counts = sorted(row["network"]["parameters"] for row in references)
     between = f"{counts[0]:,} to {counts[-1]:,} parameters" if counts[0] != counts[-1] else f"{counts[0]:,} parameters"
-    own = f"{subject['network']['parameters']:,}"
+    own = " and ".join(f"{row['network']['parameters']:,}" for row in subjects)
     if fresh:
         return f"The references were measured anew at equal parameters: {between}, against {own}."
     made = references[0]["environment"]

@@ -217,7 +217,7 @@ class Work:
             verdict=_verdict(own, others),
             interrupted=self.runner.interrupted,
             command=command,
-            about_references=about(own[0], others, self.fresh),
+            about_references=about(own, others, self.fresh),
             failed=tuple(name for row in own for name, each in row["parts"].items() if each["status"] == "failed"),
         )
 
@@ -225,4 +225,7 @@ class Work:
 def _verdict(subjects: Sequence[Row], references: Sequence[Row]) -> tuple[Statement, ...]:
     from mnemoscope.profiles.verdict import verdict
 
-    return tuple(statement for row in subjects for statement in verdict(row, list(references)))
+    found = [verdict(row, list(references)) for row in subjects]
+    if len(found) > 1:  # side by side, each has its summary and what stands out
+        found = [(*said[:1], *(each for each in said[1:] if each.tone != "neutral")) for said in found]
+    return tuple(statement for said in found for statement in said)

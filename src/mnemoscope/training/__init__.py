@@ -6,7 +6,11 @@
 'finished'
 """
 
+from mnemoscope.training.capacity import capacity
+from mnemoscope.training.capacity_result import Capacity
+from mnemoscope.training.comparing import compare_capacities
 from mnemoscope.training.experiment import Experiment, read_experiment
+from mnemoscope.training.family import family
 from mnemoscope.training.fit import fit
 from mnemoscope.training.loop import Moment
 from mnemoscope.training.model import Model, build_model
@@ -17,10 +21,12 @@ from mnemoscope.training.resuming import resume
 from mnemoscope.training.run import Diverged, Run
 from mnemoscope.training.schedule import Plateau
 from mnemoscope.training.seeds import stream
+from mnemoscope.training.statistics import compare_paired, holm, wilson
 from mnemoscope.training.step import Step
 
 __all__ = [
     "Adam",
+    "Capacity",
     "Diverged",
     "Experiment",
     "Model",
@@ -31,9 +37,15 @@ __all__ = [
     "Run",
     "Step",
     "build_model",
+    "capacity",
+    "compare_capacities",
+    "compare_paired",
+    "family",
     "fit",
     "fit_population",
+    "holm",
     "read_experiment",
     "resume",
     "stream",
+    "wilson",
 ]

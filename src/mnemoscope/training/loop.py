@@ -170,9 +170,13 @@ class Loop:
         for k, (member, outcome, row) in enumerate(zip(self.alive, outcomes, rows, strict=True)):
             better, then = member.watch.see(self.iteration, outcome.loss, member.options.plateau)
             row |= {"validation_loss": outcome.loss, "validation_score": outcome.score}
-            if better:
+            reached = member.options.target is not None and outcome.score >= member.options.target
+            if better or reached:
                 member.best = self.step.state(k)
-            if then == "stop":
+            if reached:
+                member.watch.best_step = self.iteration
+                stops[k] = f"the score on validation reached {member.options.target:g}"
+            elif then == "stop":
                 stops[k] = f"no improvement in {member.watch.waited} validations"
             changed = changed or then == "drop"
             row |= {"rate": member.rate} if member.options.plateau is not None else {}
@@ -292,11 +296,13 @@ def advice(options: Any) -> str:
 def _validation_interval(member: Member) -> int:
     options = member.options
     if not member.source.validates:
-        if options.validate_every or options.plateau is not None:
-            raise UserError("the task has no validation set: validate_every, schedule and patience cannot be given")
+        if options.validate_every or options.plateau is not None or options.target is not None:
+            raise UserError("the task has no validation set: no validate_every, schedule, patience or target for it")
         return 0
     if options.validate_every is not None:
         return options.validate_every
     if member.source.epoch is not None:
         return member.source.epoch
+    if options.target is not None:
+        return 100
     return 1000 if options.plateau is not None else 0

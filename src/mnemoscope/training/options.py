@@ -49,12 +49,14 @@ class Options:
         ``"ziv"``, ``"halve"``, a `Plateau` or a table of its settings.
     patience
         Stop after so many validations without a lower loss.
+    target
+        Stop when the score on validation reaches this, with the weights of that moment.
     data
         ``"fresh"`` batches, the ``"fixed"`` sets of the task or a ``"stream"`` of text with the state carried over; by
         default what the task has.
     validate_every
-        Steps between two validations; 0 never. By default 1000 (an epoch of fixed data, a pass of a stream) where
-        something follows from validation or the data is not fresh, else never.
+        Steps between two validations; 0 never. By default an epoch of fixed data, a pass of a stream; of fresh data 100
+        where there is a target, 1000 where something else follows from validation, else never.
     validation_size, test_size
         Sequences of the validation and test sets of fresh data.
     truncate
@@ -83,6 +85,7 @@ class Options:
     clip_largest: float | None = None
     schedule: Plateau | str | dict[str, Any] | None = None
     patience: int | None = None
+    target: float | None = None
     data: str | None = None
     validate_every: int | None = None
     validation_size: int = 1000
@@ -102,8 +105,8 @@ class Options:
         self._check_reals()
         self._check_names()
         self._set("schedule", plateau(self.schedule, self.patience))
-        if self.validate_every == 0 and self.schedule is not None:
-            raise UserError("validate_every must be above 0 where a schedule or patience looks at validation, got 0")
+        if self.validate_every == 0 and (self.schedule is not None or self.target is not None):
+            raise UserError("validate_every must be above 0 where a schedule, patience or target looks at it, got 0")
         often = max(1, min(_OFTEN, self.iterations // _LOGS))
         self._set("log_every", often if self.log_every is None else positive_int("log_every", self.log_every))
         if self.device is not None:
@@ -122,6 +125,7 @@ class Options:
             _check_number(name, getattr(self, name), lambda value: value >= 0, "a finite number that is not negative")
         for name in ("eps", "clip_norm", "clip_value", "clip_largest", "checkpoint_seconds"):
             _check_number(name, getattr(self, name), lambda value: value > 0, "a number above zero")
+        _check_number("target", self.target, lambda value: value <= 1, "a score of at most 1")
         self._check_averages()
 
     def _check_names(self) -> None:

@@ -1,0 +1,193 @@
+"""Capacity: the limit that the trainings say, within the budget, the same again from its record."""
+
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+import mnemoscope as ms
+from mnemoscope.core.errors import UserError
+from mnemoscope.training import capacity, compare_capacities
+from mnemoscope.training.capacity_result import Capacity
+from mnemoscope.training.statistics import wilson
+
+QUICK = {"iterations": 40, "batch_size": 8, "test_size": 40, "validation_size": 40, "lr": 0.01, "layout": "batched"}
+
+
+@pytest.fixture
+def task():
+    return ms.tasks.create("copying", delay=16, symbols=1, alphabet=2)
+
+
+@pytest.fixture
+def pretended(monkeypatch):
+    """Trainings whose scores are a function of seed and delay, without training."""
+    levels: list[int] = []
+
+    def use(score):
+        def fit_population(layers, task, *, seeds, **rest):
+            levels.append(task.delay)
+            real = ms.training.fit_population
+            made = real(layers, task, seeds=seeds, iterations=1, batch_size=2, test_size=2, layout="batched")
+            for run, seed in zip(made, seeds, strict=True):
+                object.__setattr__(run.ending, "score", score(seed, task.delay))
+            return made
+
+        # Its module has the name of the function, which hides it.
+        monkeypatch.setattr(sys.modules["mnemoscope.training.capacity"], "fit_population", fit_population)
+        return levels
+
+    return use
+
+
+def test_limit_is_where_most_seeds_end(task, pretended) -> None:
+    ends = [30, 9, 21]
+    levels = pretended(lambda seed, delay: 1.0 if delay <= ends[seed] else 0.5)
+    found = capacity("rnn", task, hidden_size=4, seeds=3, start=4, resolution=0.01)
+    assert found.limit == 21
+    assert found.seed_limits.tolist() == [24, 8, 21]  # the hardest that each mastered of 4, 8, 16, 20, 21, 22, 24, 32
+    assert levels[:4] == [4, 8, 16, 32]
+    assert found.levels.tolist() == sorted(levels)
+    for level, rate, lower, upper in zip(found.levels, found.curve, found.lower, found.upper, strict=True):
+        wanted = wilson(sum(level <= end for end in ends), 3)
+        assert (rate, lower, upper) == (wanted.value, wanted.lower, wanted.upper)
+
+
+def test_quorum(task, pretended) -> None:
+    ends = [30, 9, 21]
+    pretended(lambda seed, delay: 1.0 if delay <= ends[seed] else 0.5)
+    assert capacity("rnn", task, hidden_size=4, start=4, resolution=0.01, quorum=1.0).limit == 9
+    assert capacity("rnn", task, hidden_size=4, start=4, resolution=0.01, quorum=0.3).limit == 30
+
+
+def test_grid_stops_after_two_failures(task, pretended) -> None:
+    levels = pretended(lambda seed, delay: 1.0 if delay in (2, 4, 8) else 0.0)
+    found = capacity("rnn", task, hidden_size=4, seeds=2, grid=[2, 4, 6, 8, 10, 12, 14])
+    assert levels == [2, 4, 6, 8, 10, 12]
+    assert found.limit == 4  # 8 lies above a failure: luck
+
+
+def test_divergence_is_a_failure(task, pretended) -> None:
+    pretended(lambda seed, delay: None if delay > 5 else 1.0)
+    found = capacity("rnn", task, hidden_size=4, seeds=2, start=4, resolution=0.01)
+    assert found.limit == 5
+    assert np.isnan(found.scores[-1]).all()
+    assert "NaN" not in str(found)
+    assert found.to_dict()["scores"][-1] == ["nan", "nan"]
+
+
+def test_budget_of_iterations(task, pretended) -> None:
+    levels = pretended(lambda seed, delay: 1.0)
+    found = capacity("rnn", task, hidden_size=4, seeds=2, start=1, budget=6)
+    assert len(levels) == 3  # a pretended training takes one step for each of two seeds
+    assert not found.complete
+    assert "budget of 6 iterations" in found.reason
+
+
+def test_really_trained(task) -> None:
+    found = capacity("rnn", task, hidden_size=8, seeds=2, start=1, largest=2, **QUICK)
+    assert isinstance(found, Capacity)
+    assert found.scores.shape == (len(found.levels), 2)
+    assert ((found.scores >= 0) & (found.scores <= 1)).all()
+    assert found.parameters == 8 * (4 + 8 + 1) + 4 * 9
+    assert found.plot().to_dict()
+
+
+def test_the_same_again(task) -> None:
+    state = torch.get_rng_state()
+    first, second = (capacity("scornn", task, hidden_size=6, seeds=2, grid=[1, 2], **QUICK) for _ in range(2))
+    assert np.array_equal(first.scores, second.scores)
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_each_seed_is_a_training_of_its_own(task) -> None:
+    both = capacity("rnn", task, hidden_size=6, seeds=[3, 7], grid=[2], **QUICK)
+    alone = capacity("rnn", task, hidden_size=6, seeds=[7], grid=[2], **{**QUICK, "layout": "sequential"})
+    assert both.scores[0, 1] == alone.scores[0, 0]
+
+
+def test_an_interrupted_search_goes_on(task, tmp_path) -> None:
+    settings = {"hidden_size": 6, "seeds": 2, "grid": [1, 2, 3], **QUICK}
+    whole = capacity("rnn", task, **settings)
+
+    class Stop(Exception):
+        pass
+
+    def stop(level) -> None:
+        if level["level"] == 2:
+            raise Stop
+
+    with pytest.raises(Stop):
+        capacity("rnn", task, folder=tmp_path / "c", on_level=stop, **settings)
+    again = capacity("rnn", task, folder=tmp_path / "c", **settings)
+    assert np.array_equal(again.scores, whole.scores)
+    assert again.limit == whole.limit
+    record = ms.runs.load(tmp_path / "c")
+    assert record.status == "finished"
+    assert [line["level"] for line in record.metrics] == whole.levels.tolist()
+    with pytest.raises(UserError, match="another configuration"):
+        capacity("rnn", task, folder=tmp_path / "c", **{**settings, "hidden_size": 7})
+
+
+def test_warm_start_is_recorded_and_differs(task, tmp_path) -> None:
+    told = []
+    settings = {"hidden_size": 8, "seeds": 2, "grid": [1, 2], "criterion": 0.3, **QUICK}
+    warm = capacity("rnn", task, warm_start=True, on_level=told.append, folder=tmp_path / "w", **settings)
+    assert [level["started_from"] for level in told] == [None, 1]
+    assert warm.warm_start
+    assert any("easier" in sentence for sentence in warm.assumptions)
+    assert ms.runs.load(tmp_path / "w").spec["warm_start"] is True
+
+
+def test_forms_of_a_network(task) -> None:
+    quick = {"seeds": 1, "grid": [1], **QUICK, "layout": "sequential"}
+    assert capacity(ms.nn.RNN(4, 6), task, **quick).network == "RNN"
+    assert capacity(ms.nn.RNN, task, hidden_size=6, **quick).network == "RNN (n = 6)"
+    assert capacity("rnn", "copying", parameters=500, num_layers=2, **quick).parameters <= 500
+
+
+def test_comparison_is_paired_by_seed(task, pretended) -> None:
+    pretended(lambda seed, delay: 1.0 if delay <= 20 + 3 * seed else 0.0)
+    long = capacity("rnn", task, hidden_size=4, seeds=4, start=4, resolution=0.01)
+    pretended(lambda seed, delay: 1.0 if delay <= 8 + 2 * seed else 0.0)
+    short = capacity("rnn", task, hidden_size=3, seeds=4, start=4, resolution=0.01)
+    (found,) = compare_capacities([long, short])
+    assert found.comparison.pairs == 4
+    assert found.comparison.difference.value == pytest.approx(np.mean(long.seed_limits - short.seed_limits))
+    assert found.corrected == found.comparison.p == 2 / 16
+    assert "corrected p" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"criterion": 1.5}, "criterion must be a number above 0 and at most 1, got 1.5"),
+        ({"quorum": 0}, "quorum must be"),
+        ({"seeds": 0}, "seeds must be a positive integer, got 0"),
+        ({"seeds": [1, 1]}, "seeds must be different whole numbers"),
+        ({"grid": [3, 2]}, "grid must be ascending levels"),
+        ({"grid": []}, "grid must be ascending levels"),
+        ({"start": 50, "largest": 10}, "start must be from"),
+        ({"resolution": 0}, "resolution must be"),
+        ({"iterations": 0}, "iterations must be a positive integer, got 0"),
+        ({"minutes": -1}, "minutes must be a number above 0, got -1"),
+        ({"hidden_size": 8, "parameters": 100}, "give hidden_size or parameters, not both"),
+        ({"lr": -1}, "lr must be"),
+        ({"learning_rate": 1}, "training has no setting 'learning_rate'"),
+    ],
+)
+def test_bad_input(task, change, words: str) -> None:
+    with pytest.raises(UserError, match=words):
+        capacity("rnn", task, **change)
+
+
+def test_bad_networks(task) -> None:
+    with pytest.raises(UserError, match="did you mean 'rnn'"):
+        capacity("rn", task)
+    with pytest.raises(UserError, match="a layer has its sizes"):
+        capacity(ms.nn.RNN(4, 5), task, hidden_size=7)
+    with pytest.raises(UserError, match="has no reset_parameters"):
+        capacity(torch.nn.Sequential(), task)
+    with pytest.raises(UserError, match="task must be the name of a task or a Task"):
+        capacity("rnn", 3)
