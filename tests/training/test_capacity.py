@@ -50,7 +50,7 @@ def test_limit_is_where_most_seeds_end(task, pretended) -> None:
     assert levels[:4] == [4, 8, 16, 32]
     assert found.levels.tolist() == sorted(levels)
     for level, rate, lower, upper in zip(found.levels, found.curve, found.lower, found.upper, strict=True):
-        wanted = wilson(sum(level <= end for end in ends), 3)
+        wanted = wilson(sum(int(level) <= end for end in ends), 3)
         assert (rate, lower, upper) == (wanted.value, wanted.lower, wanted.upper)
 
 

@@ -49,6 +49,7 @@ def test_the_fast_loss_is_the_tasks(name):
         torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-12)
 
 
+@torch.no_grad()
 @pytest.mark.parametrize("name", NAMES)
 def test_the_quick_score_is_the_tasks(name):
     task = ms.tasks.create(name, **SMALL.get(name, {}))

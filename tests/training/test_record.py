@@ -3,8 +3,11 @@
 import os
 import random
 import signal
+import subprocess
+import sys
 import time
 
+import psutil
 import pytest
 import torch
 
@@ -87,6 +90,39 @@ def test_a_killed_run_ends_as_one_that_was_not(train, tmp_path):
 @pytest.mark.parametrize("train", [single, population])
 def test_twenty_kills(train, tmp_path):
     kill_and_compare(train, tmp_path, 20, seed=2)
+
+
+PROGRAM = """
+import sys, torch
+import mnemoscope as ms
+from mnemoscope.training import fit_population
+layers = [ms.nn.RNN(2, 5, generator=torch.Generator().manual_seed(seed)) for seed in range(4)]
+task = ms.tasks.create("lag-copy", length=6, lag=2, dimensions=2)
+fit_population(layers, task, folder=sys.argv[1], layout=sys.argv[2], workers=2, iterations=2000, batch_size=8,
+               data="fresh", checkpoint_every=100, test_size=40)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("layout", ["processes", "batched-processes"])
+def test_processes_end_with_their_starter_and_the_population_is_resumed(layout, tmp_path):
+    """Killed with -9 while its processes are at work."""
+    command = [sys.executable, "-c", PROGRAM]
+    subprocess.run([*command, str(tmp_path / "whole"), layout], check=True)
+    folder = tmp_path / "killed"
+    starter = subprocess.Popen([*command, str(folder), layout])
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and not list(folder.glob("group-*/checkpoints/step-[1-9]*.json")):
+        time.sleep(0.01)
+    workers = psutil.Process(starter.pid).children()
+    assert len(workers) == 2
+    starter.kill()
+    starter.wait()
+    gone, alive = psutil.wait_procs(workers, timeout=20)
+    assert not alive
+    found, whole = resume(folder), resume(tmp_path / "whole")
+    assert found[0].layout == whole[0].layout
+    compare(found, whole)
 
 
 def interrupted(folder, step, **more):

@@ -54,6 +54,7 @@ def fit(
     clip_largest: float | None = None,
     schedule: Plateau | str | dict[str, Any] | None = None,
     patience: int | None = None,
+    target: float | None = None,
     data: str | None = None,
     validate_every: int | None = None,
     validation_size: int = 1000,
@@ -91,7 +92,7 @@ def fit(
         Instead of `folder`: a folder of runs, in which this one is found by its content.
     iterations, batch_size, lr, lr_orthogonal, optimizer, seed, alpha, eps, momentum, betas, penalty
         As in `Options`.
-    clip_norm, clip_value, clip_largest, schedule, patience, data, validate_every, validation_size, test_size, truncate
+    clip_norm, clip_value, clip_largest, schedule, patience, target, data, validate_every, validation_size, test_size, truncate
         As in `Options`.
     log_every, checkpoint_every, checkpoint_seconds, device, precision
         As in `Options`.

@@ -25,6 +25,9 @@ _TEXT = (
 _NOTHING = 1e-12
 """Information below which nothing can be said of how it is spread: the states are zero but for rounding."""
 
+_LARGE = 96
+"""Numbers in a state from which on the seeds must do with fewer trajectories each: the time grows with their cube."""
+
 _SHARE = 0.01
 """Of J(0), below which a lag is out of reach."""
 
@@ -38,8 +41,10 @@ class Fisher(Part):
 
     def calls(self, context: Context) -> tuple[Call, ...]:
         """Return the measure of Fisher memory of any network."""
-        quick = {"trajectories": 4, "longest": 256, "washout": 50}
-        return (Call("network-fisher", quick if context.quick else {"trajectories": 8, "longest": 512}),)
+        if context.quick:
+            return (Call("network-fisher", {"trajectories": 4, "longest": 256, "washout": 50}),)
+        few = (context.facts.get("state_size") or 0) > _LARGE
+        return (Call("network-fisher", {"trajectories": 4 if few else 8, "longest": 512}),)
 
     def seconds(self, network: Any, context: Context) -> float:
         """Return the time of trajectories x lags products of S x S matrices."""
