@@ -118,7 +118,7 @@ def test_processes_end_with_their_starter_and_the_population_is_resumed(layout, 
     assert len(workers) == 2
     starter.kill()
     starter.wait()
-    gone, alive = psutil.wait_procs(workers, timeout=20)
+    _, alive = psutil.wait_procs(workers, timeout=20)
     assert not alive
     found, whole = resume(folder), resume(tmp_path / "whole")
     assert found[0].layout == whole[0].layout

@@ -21,6 +21,7 @@ from mnemoscope.cli.profiling import (
     Seed,
     Seeds,
     Set,
+    Train,
 )
 
 __all__ = ["compare"]
@@ -47,6 +48,7 @@ def compare(
     fresh: Fresh = False,
     seed: Seed = 0,
     seeds: Seeds = None,
+    train: Train = False,
     minutes: Budget = None,
     dry_run: DryRun = False,
     json: Json = False,
@@ -65,7 +67,7 @@ def compare(
 
     if len(networks) < 2:
         raise expected("compare", "given at least two networks", Description(" ".join(networks)))
-    asked = Asked(html, json, quick, fresh, seed, seeds, minutes, export, dry_run)
+    asked = Asked(html, json, quick, fresh, seed, seeds, minutes, export, dry_run, train)
     asked.settings()
     sizes, values = sizes_of(hidden, input_size, layers), named_values(options or (), "--set")
     built = [not Target(name).trained for name in networks]

@@ -21,6 +21,7 @@ from mnemoscope.cli.profiling import (
     Seed,
     Seeds,
     Set,
+    Train,
 )
 
 __all__ = ["profile"]
@@ -47,6 +48,7 @@ def profile(
     fresh: Fresh = False,
     seed: Seed = 0,
     seeds: Seeds = None,
+    train: Train = False,
     minutes: Budget = None,
     dry_run: DryRun = False,
     json: Json = False,
@@ -60,7 +62,7 @@ def profile(
     from mnemoscope.cli.profiling import run, sizes_of
     from mnemoscope.profiles.target import Target
 
-    asked = Asked(html, json, quick, fresh, seed, seeds, minutes, export, dry_run)
+    asked = Asked(html, json, quick, fresh, seed, seeds, minutes, export, dry_run, train)
     asked.settings()
     target = Target(network, sizes_of(hidden, input_size, layers), named_values(options or (), "--set"))
     run(f"mnemoscope profile {target.words()}", [target], asked)

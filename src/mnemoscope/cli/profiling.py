@@ -20,10 +20,12 @@ if TYPE_CHECKING:
     from mnemoscope.profiles.target import Target
 
 __all__ = ["Asked", "Budget", "DryRun", "Export", "Fresh", "Hidden", "Html", "InputSize", "Layers", "Quick", "Seed"]
-__all__ += ["Seeds", "Set", "check", "run", "sizes_of"]
+__all__ += ["Seeds", "Set", "Train", "check", "run", "sizes_of"]
 
 _PANEL = "The network"
 _WORK = "The work"
+_MINUTES = 10.0
+"""Of training, where none are given."""
 
 Hidden = Annotated[int | None, typer.Option("--hidden", help="Hidden size n. Default: 64.", rich_help_panel=_PANEL)]
 InputSize = Annotated[
@@ -72,7 +74,15 @@ Seeds = Annotated[
 ]
 Budget = Annotated[
     float | None,
-    typer.Option("--minutes", "--budget", metavar="MINUTES", help="Time to measure in.", rich_help_panel=_WORK),
+    typer.Option("--minutes", "--budget", metavar="MINUTES", help="Time to measure in; with --train, to train in.", rich_help_panel=_WORK),
+]
+Train = Annotated[
+    bool,
+    typer.Option(
+        "--train",
+        help="Also train it on five tasks, for --minutes in all. Default: 10 minutes.",
+        rich_help_panel=_WORK,
+    ),
 ]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Say what would be measured and how long it takes.", rich_help_panel=_WORK)
@@ -92,6 +102,7 @@ class Asked:
     minutes: float | None
     export: str | None
     dry_run: bool
+    train: bool = False
 
     def settings(self) -> Settings:
         """Return what it means, or raise one line about a number that cannot be."""
@@ -104,8 +115,11 @@ class Asked:
             positive_int("--seeds", self.seeds)
         if self.seed < 0:
             raise expected("--seed", "a whole number of at least 0", self.seed)
-        budget = None if self.minutes is None else 60 * self.minutes
-        return Settings(quick=self.quick, seed=self.seed, seeds=self.seeds, budget=budget)
+        budget = None if self.minutes is None or self.train else 60 * self.minutes
+        train_minutes = (self.minutes or _MINUTES) if self.train else None
+        return Settings(
+            quick=self.quick, seed=self.seed, seeds=self.seeds, budget=budget, train_minutes=train_minutes
+        )
 
     def page(self, name: str) -> Path | None:
         """Return where the page goes: as it was typed, or into this folder under the network's name."""
@@ -120,6 +134,7 @@ class Asked:
         found += ["--fresh"] if self.fresh else []
         found += [f"--seed {self.seed}"] if self.seed else []
         found += [f"--seeds {self.seeds}"] if self.seeds is not None else []
+        found += [f"--train --minutes {self.minutes or _MINUTES:g}"] if self.train else []
         return " ".join(found)
 
 

@@ -25,6 +25,7 @@ import pkgutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from mnemoscope.core.registry import Registry
@@ -122,6 +123,12 @@ class Context:
         ``row["network"]``: name, class, options, sizes, kind, parameters, state_size.
     rebuild
         Builds the same network with the same seed and another input size; None where the weights are somebody's own.
+    make
+        Builds it with any seed and input size; None likewise.
+    train_minutes
+        How long networks may be trained; None: they are not to be trained.
+    folder
+        Where a part may keep what it has so far, and find it again; None: nowhere.
     """
 
     seed: int = 0
@@ -129,6 +136,9 @@ class Context:
     trained: bool = False
     facts: Mapping[str, Any] = field(default_factory=dict)
     rebuild: Callable[[int], Any] | None = None
+    make: Callable[[int, int], Any] | None = None
+    train_minutes: float | None = None
+    folder: Path | None = None
 
 
 class Part(ABC):
@@ -146,6 +156,8 @@ class Part(ABC):
         Whether a network that reads the future cannot be asked.
     once
         Whether the result does not depend on the weights, so that one seed is enough.
+    threads
+        Whether it uses several threads or processes also for small networks.
     averaged
         Lists in `PartResult.data` that are averaged over seeds; ``NAME_lower`` and ``NAME_upper`` are added.
     """
@@ -156,6 +168,7 @@ class Part(ABC):
     kinds: ClassVar[tuple[str, ...]] = ("recurrent",)
     needs_causal: ClassVar[bool] = False
     once: ClassVar[bool] = False
+    threads: ClassVar[bool] = False
     averaged: ClassVar[tuple[str, ...]] = ()
 
     def reason_against(self, network: Any, context: Context) -> str | None:
@@ -170,6 +183,10 @@ class Part(ABC):
     def calls(self, context: Context) -> tuple[Call, ...]:
         """Return the measures that the part runs, which give the commands beside its charts; by default none."""
         return ()
+
+    def kept_as(self, context: Context) -> str:
+        """Return the name under which a result is kept: it says on what it depends besides network, seed and quick."""
+        return self.name
 
     @abstractmethod
     def seconds(self, network: Any, context: Context) -> float:

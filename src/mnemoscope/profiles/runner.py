@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -141,23 +142,35 @@ class Runner:
 
     def _context(self, subject: _Subject, seed: int) -> Context:
         trained = subject.target.trained
-        rebuild = None if trained else partial(subject.target.network, seed)
-        return Context(seed=seed, quick=self.settings.quick, trained=trained, facts=subject.facts, rebuild=rebuild)
+        make = None if trained else subject.target.network
+        return Context(
+            seed=seed,
+            quick=self.settings.quick,
+            trained=trained,
+            facts=subject.facts,
+            rebuild=None if make is None else partial(make, seed),
+            make=make,
+            train_minutes=self.settings.train_minutes,
+            folder=None if self.store.folder is None else self.store.folder / subject.fingerprint[:16],
+        )
 
     def _reason_against(self, subject: _Subject, part: Part, seed: int) -> str | None:
         return part.reason_against(subject.network, self._context(subject, seed))
 
     def _estimate(self, index: int, part: Part, seed: int) -> float:
         subject = self._subjects[index]
-        if self.store.get(subject.fingerprint, part.name, seed) is not None:
+        if self._known(subject, part, seed) is not None:
             return 0.0
         took = self._took.get((index, part.name))
         return part.seconds(subject.network, self._context(subject, seed)) if took is None else took
 
+    def _known(self, subject: _Subject, part: Part, seed: int) -> Unit | None:
+        return self.store.get(subject.fingerprint, part.kept_as(self._context(subject, seed)), seed)
+
     def _try(self, piece: Piece, elapsed: float) -> bool:
         """Do one piece, or say why it is not done."""
         subject = self._subjects[piece.subject]
-        known = self.store.get(subject.fingerprint, piece.part.name, piece.seed)
+        known = self._known(subject, piece.part, piece.seed)
         if known is not None:
             self._network(piece.subject, piece.seed)
             subject.units.setdefault(piece.part.name, {})[piece.seed] = known
@@ -172,7 +185,8 @@ class Runner:
         self._took[piece.subject, piece.part.name] = unit["seconds"]
         subject.units.setdefault(piece.part.name, {})[piece.seed] = unit
         if unit["status"] != "failed":  # what failed is tried again the next time
-            self.store.put(subject.fingerprint, piece.part.name, piece.seed, unit)
+            kept_as = piece.part.kept_as(self._context(subject, piece.seed))
+            self.store.put(subject.fingerprint, kept_as, piece.seed, unit)
         return True
 
     def _measured(self, piece: Piece, subject: _Subject) -> Unit:
@@ -181,7 +195,7 @@ class Runner:
         # The same number of threads, whatever the machine has: sums in another order are other numbers.
         size = subject.facts["state_size"] or 0
         try:
-            with few_threads(size):
+            with nullcontext() if piece.part.threads else few_threads(size):
                 found = piece.part.run(self._network(piece.subject, piece.seed), context)
         except UserError as error:
             return _unit("not applicable", " ".join(str(error).split()), time.perf_counter() - begin)

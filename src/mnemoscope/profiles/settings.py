@@ -29,12 +29,15 @@ class Settings:
         How many sets of weights a network without its own is measured with; None: 5, or 3 for a first look.
     budget
         Seconds that measuring may take; None: as long as it takes.
+    train_minutes
+        Minutes that training may take beside; None: nothing is trained.
     """
 
     quick: bool = False
     seed: int = 0
     seeds: int | None = None
     budget: float | None = None
+    train_minutes: float | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.seed, bool) or not isinstance(self.seed, int) or not 0 <= self.seed < 2**62:
@@ -43,6 +46,8 @@ class Settings:
             positive_int("seeds", self.seeds)
         if self.budget is not None and not self.budget > 0:
             raise expected("the budget", "a time above zero", self.budget)
+        if self.train_minutes is not None and not self.train_minutes > 0:
+            raise expected("train_minutes", "a time above zero", self.train_minutes)
 
     def seeds_of(self, trained: bool) -> list[int]:
         """Return the seeds: one where the weights are somebody's own."""
@@ -51,7 +56,8 @@ class Settings:
 
     def to_dict(self, trained: bool) -> dict[str, Any]:
         """Return ``row["settings"]``."""
-        return {"quick": self.quick, "seeds": self.seeds_of(trained), "budget": self.budget}
+        found = {"quick": self.quick, "seeds": self.seeds_of(trained), "budget": self.budget}
+        return found | ({} if self.train_minutes is None else {"train_minutes": self.train_minutes})
 
 
 def environment() -> dict[str, Any]:

@@ -54,6 +54,11 @@ class Store:
         self._known = {} if path is None else _read(path)
         self._now: dict[str, dict[str, dict[str, Unit]]] = {}
 
+    @property
+    def folder(self) -> Path | None:
+        """Where parts that take long keep what they have so far; None: nowhere."""
+        return None if self.path is None else self.path.with_suffix("").with_suffix(".training")
+
     def get(self, fingerprint: str, part: str, seed: int) -> Unit | None:
         """Return what is known of a part at a seed; it is then kept."""
         fresh = self._now.get(fingerprint, {}).get(part, {}).get(str(seed))

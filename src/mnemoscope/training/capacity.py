@@ -59,7 +59,7 @@ def capacity(
     ----------
     network
         A registry name, a class or function of ``input_size`` and ``hidden_size``, or a layer, which is copied and whose
-        weights are drawn anew for each seed (``reset_parameters``).
+        weights are drawn anew for each seed (``reset_parameters``); or a `Builder`, which makes one from a seed.
     task
         A name or a task, whose difficulty axis is searched.
     hidden_size, num_layers
@@ -87,7 +87,7 @@ def capacity(
     budget
         Iterations of all trainings together, at most.
     minutes
-        Of training in all; no new level begins after them.
+        Of training in all; no level begins that would take longer, by the pace of those before it.
     warm_start
         Start a level from the weights that mastered the hardest easier one, instead of from scratch.
     folder
@@ -132,7 +132,7 @@ def capacity(
         search = _Search(plan, builder, seconds_before=_seconds_of(record))
         reason = ""
         while (level := following(search.passed)) is not None:
-            reason = search.out_of_budget()
+            reason = search.out_of_budget(level)
             if reason:
                 break
             attempt = search.attempt(level)
@@ -197,17 +197,26 @@ class _Search:
     steps: dict[int, list[int]] = field(default_factory=dict)
     passed: dict[int, bool] = field(default_factory=dict)
     models: dict[int, list[Any]] = field(default_factory=dict)
+    took: dict[int, float] = field(default_factory=dict)
     seconds: float = 0.0
     parameters: int = 0
 
-    def out_of_budget(self) -> str:
-        """Say what is used up, or nothing."""
+    def out_of_budget(self, level: int) -> str:
+        """Say what is used up, or would be before a level is done; nothing when it can be tried."""
         spent = sum(map(sum, self.steps.values()))
         if self.plan.budget is not None and spent >= self.plan.budget:
             return f"the budget of {self.plan.budget:,} iterations is used up"
-        if self.plan.minutes is not None and self.seconds >= 60 * self.plan.minutes:
-            return f"the {self.plan.minutes:g} minutes are over"
+        if self.plan.minutes is None or level in self.seconds_before:
+            return ""
+        longest = max((self._pace(done) for done in self.scores), default=0.0)
+        needed = longest * self.plan.iterations * self.plan.task.harder(level).steps
+        if self.scores and self.seconds + needed > 60 * self.plan.minutes:
+            return f"of the {self.plan.minutes:g} minutes too few are left for {self.plan.task.difficulty} {level}"
         return ""
+
+    def _pace(self, level: int) -> float:
+        """Return the seconds of an iteration and a step in time, at a level that was tried."""
+        return self.took[level] / max(self.steps[level]) / self.plan.task.harder(level).steps
 
     def attempt(self, level: int) -> dict[str, Any]:
         """Train all seeds at one level."""
@@ -231,6 +240,7 @@ class _Search:
         self.passed[level] = mastered >= plan.quorum * len(plan.seeds)
         # A level that the record had already is charged the time that it took then.
         seconds = self.seconds_before.get(level, time.monotonic() - begin)
+        self.took[level] = seconds
         self.seconds += seconds
         return {
             "level": level,

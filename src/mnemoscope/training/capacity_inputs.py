@@ -21,8 +21,6 @@ from mnemoscope.training.spec import describe_network
 
 __all__ = ["Builder", "Network", "checked_seeds", "maker", "share", "strategy"]
 
-Network = str | Callable[..., nn.Module] | nn.Module
-
 _WIDTH = 64
 _FIRST = 8
 """The first level is the task's own over this."""
@@ -36,6 +34,9 @@ class Builder(NamedTuple):
     spec: dict[str, Any]
 
 
+Network = str | Callable[..., nn.Module] | nn.Module | Builder
+
+
 def maker(
     network: Network,
     task: Task,
@@ -47,6 +48,8 @@ def maker(
     options: Mapping[str, Any],
 ) -> Builder:
     """Return what builds the network of each seed."""
+    if isinstance(network, Builder):
+        return network
     if isinstance(network, nn.Module):
         return _copies(network, hidden_size, parameters, options)
     layers = positive_int("num_layers", num_layers)

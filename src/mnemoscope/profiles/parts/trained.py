@@ -1,0 +1,196 @@
+"""What the network learns: the largest difficulty of five tasks that it masters within the minutes given."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from mnemoscope.core.errors import UserError
+from mnemoscope.profiles.drawing import headline, notes, ranked, subject_rows
+from mnemoscope.profiles.registry import Context, Part, PartResult, Scalar, part
+from mnemoscope.profiles.rows import Row, data, key
+from mnemoscope.report import Curves, Figure, Section, Series
+
+__all__ = ["TASKS", "Trained", "TrainedTask"]
+
+_TEXT = (
+    "Networks of several seeds are trained at one difficulty after the other. A level counts as mastered when at least half "
+    "of them reach the criterion on fresh sequences; levels double until that fails, then the gap is bisected. The minutes "
+    "given are divided among the tasks, so that a limit says what was learned within them, not what could be."
+)
+_SEEDS = 3
+_ITERATIONS = 1500
+
+
+class TrainedTask(NamedTuple):
+    """A task of the part: its settings, the first level, the score that masters a level, and what the level is."""
+
+    name: str
+    settings: Mapping[str, Any]
+    start: int
+    criterion: float
+    level: str
+
+
+TASKS = (
+    TrainedTask("copying", {"symbols": 5, "alphabet": 8}, 5, 0.99, "steps of delay"),
+    TrainedTask("start-end-similarity", {"symbols": 4, "alphabet": 8}, 12, 0.99, "steps"),
+    TrainedTask("parity", {"dimensions": 1}, 4, 0.95, "steps"),
+    TrainedTask("denoise", {}, 5, 0.99, "steps of delay"),
+    TrainedTask("adding", {}, 10, 0.95, "steps"),
+)
+"""Small alphabets and few symbols: what can be learned within minutes."""
+
+
+@part("trained", title="What it learns to remember", order=90)
+class Trained(Part):
+    """The trained capacity on copying, start-end similarity, parity, denoise and adding."""
+
+    once = True
+    threads = True
+
+    def kept_as(self, context: Context) -> str:
+        """Return a name for every number of minutes."""
+        return f"{self.name}/{context.train_minutes:g}"
+
+    def reason_against(self, network: Any, context: Context) -> str | None:
+        """Say that training has to be asked for, and needs weights that can be drawn anew."""
+        against = super().reason_against(network, context)
+        if against is not None:
+            return against
+        if context.train_minutes is None:
+            return "training is asked for with --train --minutes 10"
+        if context.make is None:
+            return "the weights are somebody's own: give the class, so that networks can be trained from scratch"
+        return None
+
+    def seconds(self, network: Any, context: Context) -> float:
+        """Return the minutes that training was given."""
+        return 60 * (context.train_minutes or 0.0)
+
+    def run(self, network: Any, context: Context) -> PartResult:
+        """Search the limit of every task, within its share of the minutes."""
+        begin, minutes = time.monotonic(), context.train_minutes or 0.0
+        scalars: dict[str, Scalar] = {}
+        found: dict[str, Any] = {"minutes": context.train_minutes}
+        for i, task in enumerate(TASKS):
+            left = minutes - (time.monotonic() - begin) / 60
+            result = _capacity(task, context, max(left / (len(TASKS) - i), 0.01))
+            name = task.name.replace("-", "_")
+            scalars[name] = _scalar(result, task)
+            found[name] = {
+                "levels": result.levels.tolist(),
+                "rates": result.curve.tolist(),
+                "lower": result.lower.tolist(),
+                "upper": result.upper.tolist(),
+                "limits": result.seed_limits.tolist(),
+                "complete": result.complete,
+                "steps": result.steps.tolist(),
+            }
+        said = (
+            f"Trained with {_SEEDS} seeds, at most {_ITERATIONS:,} iterations of RMSprop each, batches of 128, a rate of 1e-3 "
+            "(a tenth of it for orthogonal maps).",
+            "Bands are Wilson's 95% intervals of the success rate; with three seeds they are wide.",
+        )
+        return PartResult(scalars=scalars, data=found, notes=said)
+
+    def section(self, rows: Sequence[Row], subjects: Sequence[str]) -> Section | None:
+        """Draw the success rate of every task against its difficulty."""
+        own = subject_rows(rows, subjects, self.name)
+        if not own:
+            return None
+        typed = "\n".join(
+            f"mnemoscope profile {row['command']} --train --minutes {data(row, self.name)['minutes']:g}"
+            for row in own
+            if row.get("command")
+        )
+        figures = [_figure(task, rows, self.name, typed) for task in TASKS]
+        return Section(
+            name=self.name,
+            title=self.title,
+            headline=headline(rows, subjects, self.name, "copying", "the longest delay after which it repeats 5 symbols"),
+            text=(_TEXT,),
+            figures=[
+                Figure(
+                    name="trained-copying-limit",
+                    title="The longest delay that is copied",
+                    drawing=ranked(rows, self.name, "copying", "delay of the copying task", better="higher"),
+                    alt="The longest delay of the copying task that each network masters.",
+                    how="Median over seeds of the hardest level that each mastered.",
+                    command=typed,
+                    references=("ziv2020",),
+                ),
+                *figures,
+            ],
+            notes=notes(rows, subjects, self.name),
+        )
+
+    def references(self) -> tuple[str, ...]:
+        """Return who defined the capacity and the tasks."""
+        return ("ziv2020", "kerg2020", "lizaire2026")
+
+
+def _capacity(task: TrainedTask, context: Context, minutes: float) -> Any:
+    from mnemoscope import tasks
+    from mnemoscope.training import capacity
+    from mnemoscope.training.capacity_inputs import Builder
+
+    chosen = tasks.create(task.name, **task.settings)
+    make = context.make
+    assert make is not None
+    network = {name: context.facts.get(name) for name in ("name", "options", "hidden_size", "num_layers")}
+    builder = Builder(str(context.facts.get("name")), lambda seed: make(seed, chosen.input_size), {"network": network})
+    return capacity(
+        builder,
+        chosen,
+        criterion=task.criterion,
+        seeds=[context.seed + k for k in range(_SEEDS)],
+        start=task.start,
+        iterations=_ITERATIONS,
+        minutes=minutes,
+        folder=None if context.folder is None else context.folder / task.name,
+        progress=False,
+    )
+
+
+def _scalar(result: Any, task: TrainedTask) -> Scalar:
+    if not len(result.levels):
+        raise UserError(f"the time was over before {task.name} began")
+    limits = sorted(result.seed_limits.tolist())
+    middle = float(limits[len(limits) // 2])
+    note = "" if result.complete else f"the search on {task.name} was not finished: {result.reason}"
+    if result.complete and not result.limit:
+        note = f"no level of {task.name} was mastered"
+    spread = (limits[-1] - limits[0]) / 2 / math.sqrt(len(limits)) if len(limits) > 1 else None
+    return Scalar(value=middle, unit=task.level, stderr=spread, note=note)
+
+
+def _figure(task: TrainedTask, rows: Sequence[Row], name: str, typed: str) -> Figure:
+    field = task.name.replace("-", "_")
+    series = []
+    for row in rows:
+        found = data(row, name).get(field) if name in row["parts"] else None
+        if found and found["levels"]:
+            series.append(
+                Series(
+                    entry=key(row), x=found["levels"], y=found["rates"], lower=found["lower"], upper=found["upper"]
+                )
+            )
+    title = task.name.replace("-", " ").capitalize()
+    return Figure(
+        name=f"trained-{task.name}",
+        title=f"{title}: how often it is learned",
+        drawing=Curves(
+            series=series,
+            x_title=f"difficulty ({task.level})",
+            y_title="share of seeds that master it",
+            log_x=True,
+            points=True,
+        ),
+        alt=f"Share of trained networks that master {task.name} against its difficulty.",
+        how=f"A training masters a level when its score on fresh sequences reaches {task.criterion:g}.",
+        command=typed,
+        references=("ziv2020",),
+    )
