@@ -31,7 +31,8 @@ def row(name="rnn", budget=1024, quick=False, value=1.23456789):
         "notes": ["long"],
         "command": "mnemoscope measure",
     }
-    against = {"status": "not applicable", "reason": "it is a classifier", "seconds": 0.0, "data": {}, "scalars": {}}
+    against = {"status": "not applicable", "reason": "training has to be asked for", "data": {}, "scalars": {}}
+    failed = {"status": "failed", "reason": "it blew up", "seconds": 0.0, "data": {}, "scalars": {}}
     theory = {"status": "done", "reason": None, "data": {"statements": []}, "scalars": {}}
     return {
         "schema": ROW_SCHEMA,
@@ -40,7 +41,7 @@ def row(name="rnn", budget=1024, quick=False, value=1.23456789):
         "settings": {"quick": quick, "seeds": [0, 1], "digests": ["0123456789abcdef"]},
         "environment": ENVIRONMENT,
         "budget": budget,
-        "parts": {"fisher": fisher, "capacity": against, "theory": theory},
+        "parts": {"fisher": fisher, "trained": against, "spectrum": failed, "theory": theory},
     }
 
 
@@ -50,7 +51,7 @@ def row(name="rnn", budget=1024, quick=False, value=1.23456789):
 def test_thinning_keeps_what_charts_need():
     whole = widened(thinned(row()))
     fisher = whole["parts"]["fisher"]
-    assert set(whole["parts"]) == {"fisher", "capacity"}
+    assert set(whole["parts"]) == {"fisher", "spectrum"}
     assert fisher["scalars"]["total"]["value"] == 1.23457
     assert fisher["scalars"]["total"]["seeds"] == [1.235, 1.5]
     assert len(fisher["scalars"]["total"]["note"]) == 120
@@ -62,7 +63,7 @@ def test_thinning_keeps_what_charts_need():
     assert (lags[0], lags[-1]) == (0, 39)
     assert curve == [pytest.approx(k / 3, rel=1e-3) for k in lags]
     assert (fisher["status"], fisher["notes"], fisher["command"]) == ("done", [], "")
-    assert whole["parts"]["capacity"]["reason"] == "it is a classifier"
+    assert whole["parts"]["spectrum"]["reason"] == "it blew up"
 
 
 def test_thinning_twice_is_thinning_once():
@@ -236,7 +237,7 @@ def test_the_shipped_atlas_is_whole():
         assert any(f"{name} is left out at {budget:,} parameters: {why}" in note for note in found.notes)
     for each in found.rows:
         assert set(each["environment"]) >= {"mnemoscope", "python", "torch", "numpy", "threads", "machine", "date"}
-        assert {part["status"] for part in each["parts"].values()} <= {"done", "not applicable"}
+        assert {part["status"] for part in each["parts"].values()} == {"done"}
         assert len(each["settings"]["seeds"]) >= 3
 
 
@@ -281,6 +282,8 @@ def reproduced(tmp_path, name, quick):
     assert set(made["parts"]) == set(shipped["parts"])
     for part, found in made["parts"].items():
         assert found["status"] == shipped["parts"][part]["status"]
+        assert set(found["data"]) == set(shipped["parts"][part]["data"])
+        assert set(found["scalars"]) == set(shipped["parts"][part]["scalars"])
         for entry, number in found["scalars"].items():
             if entry not in TIMED:
                 value = shipped["parts"][part]["scalars"][entry]["value"]

@@ -1,10 +1,13 @@
 """Many at once: each as alone, whatever the layout; who diverges or ends early leaves the others alone."""
 
+import dataclasses
+
 import pytest
 import torch
 from torch import nn
 
 import mnemoscope as ms
+from mnemoscope.tasks import Batch
 from mnemoscope.training import fit, fit_population
 from mnemoscope.training.group import Group
 from mnemoscope.training.layout import LAYOUTS, choose_layout, named_layout, why_not_stacked
@@ -131,6 +134,27 @@ def test_an_own_loss_and_a_readout_of_ones_own_in_a_batch():
     alone = [fit(one, task, seed=k, readout=readout(), **common) for k, one in enumerate(networks("rnn", task))]
     together = fit_population(networks("rnn", task), task, readout=readout(), layout="batched", **common)
     compare(together, alone, 1e-9)
+
+
+@dataclasses.dataclass(frozen=True)
+class Ragged(type(ms.tasks.create("parity"))):
+    """Parity of sequences whose length is drawn for each batch."""
+
+    def draw(self, batch, generator):
+        drawn = super().draw(batch, generator)
+        steps = int(torch.randint(3, self.length, (), generator=generator))
+        return Batch(*(part[:steps] for part in drawn[:3]), torch.full((batch,), steps))
+
+    def splits(self, seed=0):
+        return None
+
+
+@pytest.mark.parametrize("loss", [None, lambda answers, batch: (answers - batch.targets).abs().mean()])
+def test_batches_of_different_lengths(loss):
+    task = Ragged(length=9, dimensions=2)
+    common = {"iterations": 20, "batch_size": 5, "precision": "float64", "test_size": 1200, "loss": loss}
+    alone = [fit(one, task, seed=k, **common) for k, one in enumerate(networks("rnn", task))]
+    compare(fit_population(networks("rnn", task), task, layout="batched", **common), alone, 1e-9)
 
 
 def test_a_text_in_a_batch_carries_each_state(tmp_path):

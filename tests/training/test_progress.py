@@ -29,4 +29,4 @@ def test_a_terminal_sees_loss_score_and_baseline(monkeypatch):
     assert "rnn on copy" in shown
     assert "loss " in shown
     assert "score " in shown
-    assert f"without memory {task.baseline:.4g}" in shown
+    assert f"without memory {task.baseline:.3g}" in shown

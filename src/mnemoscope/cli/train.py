@@ -21,7 +21,7 @@ File = Annotated[
     str,
     typer.Argument(
         metavar="EXPERIMENT.toml",
-        help="iterations = .., [network] name = .., [task] name = .., and any setting of mnemoscope.training.fit. "
+        help=r"iterations = .., \[network] name = .., \[task] name = .., and any setting of mnemoscope.training.fit. "
         "A network FILE.py:CLASS runs the file's code.",
     ),
 ]

@@ -45,7 +45,8 @@ def thinned(row: Row) -> Row:
 
     What is empty is left out; `widened` puts it back.
     """
-    parts = {name: _part(part) for name, part in row["parts"].items() if name not in _LEFT_OUT}
+    there = {name: part for name, part in row["parts"].items() if part["status"] != "not applicable"}
+    parts = {name: _part(part) for name, part in there.items() if name not in _LEFT_OUT}
     kept = {name: row[name] for name in ("schema", "label", "network", "settings", "command") if row.get(name)}
     settings = {**row["settings"], "digests": [digest[:8] for digest in row["settings"].get("digests", ())]}
     return {**kept, "settings": settings, "parts": parts}

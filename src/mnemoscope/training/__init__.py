@@ -12,8 +12,8 @@ from mnemoscope.training.comparing import compare_capacities
 from mnemoscope.training.experiment import Experiment, read_experiment
 from mnemoscope.training.family import family
 from mnemoscope.training.fit import fit
-from mnemoscope.training.loop import Moment
 from mnemoscope.training.model import Model, build_model
+from mnemoscope.training.moments import Moment
 from mnemoscope.training.optimisers import Adam, RMSprop
 from mnemoscope.training.options import Options
 from mnemoscope.training.population import fit_population

@@ -14,13 +14,15 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 
 from mnemoscope.tasks import Batch, Task
-from mnemoscope.training.affine import Buffers, class_major
+from mnemoscope.training.affine import Buffers
+from mnemoscope.training.following import needs_after_step
 from mnemoscope.training.model import Model
-from mnemoscope.training.objective import Loss, counted_steps, is_plain, quick_score
+from mnemoscope.training.objective import Loss, is_plain, quick_score
 from mnemoscope.training.options import Options
+from mnemoscope.training.stacked_loss import aligned, stacked_losses
 from mnemoscope.training.step import as_real, base_rates, full_state, part, prepared, trained_parameters
 
-__all__ = ["CohortStep", "needs_after_step"]
+__all__ = ["CohortStep"]
 
 
 class _Call(nn.Module):
@@ -95,7 +97,11 @@ class CohortStep:
         self.last = None  # so that its memory is free for this step: a fresh piece of this size is slow
         batches = [prepared(batch, self._like, self.options) for batch in batches]
         hidden, penalties, state = self._forward(batches, self._penalised, answers=not self._fast)
-        losses = self._fast_losses(hidden, batches) if self._fast else self._own_losses(hidden, batches)
+        losses = (
+            stacked_losses(self.task, hidden, aligned(batches), self.stacked, self._buffers)
+            if self._fast
+            else self._own_losses(hidden, batches)
+        )
         if self.carries:
             self.carry = tree_map(Tensor.detach, state)
         # The gradient of the sum is for each member that of its own loss.
@@ -119,7 +125,7 @@ class CohortStep:
 
     def _forward(self, batches: list[Batch], penalised: bool, answers: bool, carry: Any = None) -> Any:
         call = _Call(self.base, penalised, answers)
-        inputs = torch.stack([batch.inputs for batch in batches])
+        inputs = torch.stack([batch.inputs for batch in aligned(batches)])
         carry = self.carry if carry is None else carry
 
         def one(weights: dict[str, Tensor], x: Tensor, hx: Any) -> Any:
@@ -129,37 +135,16 @@ class CohortStep:
         dims = (0, 0, None if carry is None else 0)
         return torch.vmap(one, in_dims=dims, randomness="error")(weights, inputs, carry)
 
+    def _own(self, outputs: Tensor, batches: list[Batch]) -> list[Tensor]:
+        """Return the outputs of every member, without the steps that only others have."""
+        if self.base.kind == "classifier":
+            return list(outputs)
+        return [y[: len(batch.mask)] for y, batch in zip(outputs, batches, strict=True)]
+
     def _own_losses(self, answers: Tensor, batches: list[Batch]) -> Float[Tensor, " members"]:
-        return torch.stack([self._loss(y, batch) for y, batch in zip(answers, batches, strict=True)])
-
-    def _fast_losses(
-        self, hidden: Float[Tensor, "members time batch n"], batches: list[Batch]
-    ) -> Float[Tensor, " members"]:
-        rows, targets, mask = self._counted(hidden, batches)
-        weight, bias = self.stacked["readout.weight"], self.stacked.get("readout.bias")
-        if self.task.kind == "classification":
-            logits = class_major(rows, weight, bias, self._buffers)
-            return _mean(F.cross_entropy(logits, targets, reduction="none"), mask)
-        answers = rows @ weight.mT if bias is None else torch.baddbmm(bias.unsqueeze(1), rows, weight.mT)
-        answers = answers.squeeze(-1) if batches[0].per_sequence else answers
-        targets = targets.to(answers.dtype)
-        each = F.binary_cross_entropy_with_logits if self.task.kind == "binary" else F.mse_loss
-        return _mean(each(answers, targets, reduction="none"), mask)
-
-    def _counted(self, hidden: Tensor, batches: list[Batch]) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Return rows, targets and, where not all of these count, which do; members in front."""
-        steps = hidden.shape[1]
-        targets = torch.stack([batch.targets for batch in batches])
-        if batches[0].per_sequence:
-            ends = torch.stack([batch.lengths for batch in batches]) - 1
-            index = ends[:, None, :, None].expand(-1, -1, -1, hidden.shape[-1])
-            return hidden.gather(1, index).squeeze(1), targets, None
-        lasts = {counted_steps(batch.mask)[1] for batch in batches}
-        last = lasts.pop() if len(lasts) == 1 else None
-        if last is not None:
-            return hidden[:, steps - last :].flatten(1, 2), targets[:, steps - last :].flatten(1, 2), None
-        mask = torch.stack([batch.mask for batch in batches]).flatten(1)
-        return hidden.flatten(1, 2), targets.flatten(1, 2), mask
+        return torch.stack(
+            [self._loss(y, batch) for y, batch in zip(self._own(answers, batches), batches, strict=True)]
+        )
 
     @torch.no_grad()
     def scores(self) -> list[float]:
@@ -171,7 +156,7 @@ class CohortStep:
         def answers(k: int, h: Tensor) -> Tensor:
             return F.linear(h, weight[k], None if bias is None else bias[k]) if weight is not None and self._fast else h
 
-        each = enumerate(zip(hidden, batches, strict=True))
+        each = enumerate(zip(self._own(hidden, batches), batches, strict=True))
         return [quick_score(self.task, partial(answers, k), h, batch) for k, (h, batch) in each]
 
     @torch.no_grad()
@@ -183,7 +168,7 @@ class CohortStep:
             answers, _, state = self._forward(own, penalised=False, answers=True, carry=carry)
         finally:
             self.carry = kept
-        return list(answers), own, state
+        return self._own(answers, own), own, state
 
     def set_rates(self, factors: Sequence[float]) -> None:
         """Multiply the rates that training began with, of each member by its own factor."""
@@ -253,30 +238,3 @@ class CohortStep:
     def train_mode(self, training: bool) -> None:
         """Switch between learning and answering."""
         self.base.train(training)
-
-
-def needs_after_step(model: Model) -> bool:
-    """Say whether something follows a step of the optimiser; a map whose base never moves asks for nothing."""
-    layer = model.layer
-    transitions = getattr(layer, "_transitions", None)
-    if transitions is None:
-        return hasattr(layer, "after_step")
-    return any(_follows(module) for transition, _ in transitions() for module in transition.modules())
-
-
-def _follows(module: nn.Module) -> bool:
-    from mnemoscope.nn.transition.base import Transition
-
-    own = getattr(type(module), "after_step", Transition.after_step)
-    return own is not Transition.after_step and getattr(module, "every", 0) is not None
-
-
-def _mean(each: Tensor, mask: Tensor | None) -> Float[Tensor, " members"]:
-    """Return for each member the mean over what counts."""
-    if mask is None:
-        return each.flatten(1).mean(1)
-    counted = mask.to(each.dtype) if each.dim() == 2 else mask.unsqueeze(-1).to(each.dtype)
-    width = 1 if each.dim() == 2 else each.shape[-1]
-    # Zero times infinity is not a number: what does not count is put aside, not multiplied by zero.
-    kept = torch.where(counted.bool(), each, torch.zeros_like(each))
-    return kept.flatten(1).sum(1) / (width * counted.flatten(1).sum(1))

@@ -15,9 +15,10 @@ from mnemoscope.core.errors import expected
 from mnemoscope.runs.record import Metrics
 from mnemoscope.tasks import Task
 from mnemoscope.training.data import source_of
-from mnemoscope.training.loop import Callback, Loop
+from mnemoscope.training.loop import Loop
 from mnemoscope.training.member import Ending, Member
 from mnemoscope.training.model import Model, build_model
+from mnemoscope.training.moments import Callback
 from mnemoscope.training.objective import Loss
 from mnemoscope.training.options import PRECISIONS, Options
 from mnemoscope.training.progress import Progress
@@ -92,9 +93,9 @@ def fit(
         Instead of `folder`: a folder of runs, in which this one is found by its content.
     iterations, batch_size, lr, lr_orthogonal, optimizer, seed, alpha, eps, momentum, betas, penalty
         As in `Options`.
-    clip_norm, clip_value, clip_largest, schedule, patience, target, data, validate_every, validation_size, test_size, truncate
+    clip_norm, clip_value, clip_largest, schedule, patience, target, data, validate_every, validation_size, test_size
         As in `Options`.
-    log_every, checkpoint_every, checkpoint_seconds, device, precision
+    truncate, log_every, checkpoint_every, checkpoint_seconds, device, precision
         As in `Options`.
 
     Returns

@@ -16,9 +16,10 @@ from mnemoscope.runs.record import Metrics
 from mnemoscope.tasks import Task
 from mnemoscope.training.cohort import CohortStep
 from mnemoscope.training.data import source_of
-from mnemoscope.training.loop import Callback, Loop
+from mnemoscope.training.loop import Loop
 from mnemoscope.training.member import Ending, Member
 from mnemoscope.training.model import Model
+from mnemoscope.training.moments import Callback
 from mnemoscope.training.objective import Loss
 from mnemoscope.training.options import Options
 from mnemoscope.training.progress import Progress

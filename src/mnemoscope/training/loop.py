@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -15,46 +14,12 @@ from mnemoscope.core.errors import UserError
 from mnemoscope.tasks import Task
 from mnemoscope.training.evaluate import evaluate
 from mnemoscope.training.member import Ending, Member
+from mnemoscope.training.moments import Callback, Moment, Snapshot
 from mnemoscope.training.objective import Loss
 from mnemoscope.training.seeds import seed_of
 from mnemoscope.training.step import part
 
-__all__ = ["Callback", "Loop", "Moment", "Snapshot"]
-
-
-@dataclass(frozen=True)
-class Moment:
-    """What a callback is told at every line of the metrics.
-
-    Attributes
-    ----------
-    member
-        Which network, by its place among those given.
-    step
-        Steps done.
-    row
-        The line: loss and score since the last one, and on validation where there was one.
-    weights
-        Called, returns a copy of the network's weights by name.
-    """
-
-    member: int
-    step: int
-    row: dict[str, Any]
-    weights: Callable[[], dict[str, Tensor]]
-
-
-Callback = Callable[[Moment], Any]
-"""Called at every line of the metrics; when it returns True, the network it was told of stops learning."""
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """Everything that the rest of a training depends on."""
-
-    step: int
-    tensors: dict[str, Tensor]
-    state: dict[str, Any]
+__all__ = ["Loop"]
 
 
 class Loop:

@@ -15,28 +15,29 @@ import torch
 from torch import nn
 
 from mnemoscope import runs
-from mnemoscope.core.errors import Description, UserError, expected, positive_int
+from mnemoscope.core.errors import positive_int
 from mnemoscope.runs.record import Metrics
 from mnemoscope.tasks import Task
 from mnemoscope.training.data import source_of
 from mnemoscope.training.fit import network_name, ready
 from mnemoscope.training.group import Group, Outcome, train_group
 from mnemoscope.training.layout import Layout, check_layout, choose_layout, named_layout
-from mnemoscope.training.loop import Callback
+from mnemoscope.training.moments import Callback
 from mnemoscope.training.objective import Loss
-from mnemoscope.training.options import Options
+from mnemoscope.training.population_inputs import (
+    population_known,
+    population_networks,
+    population_options,
+    population_spec,
+)
 from mnemoscope.training.progress import Progress
 from mnemoscope.training.run import Run
-from mnemoscope.training.seeds import check_seed, stream
-from mnemoscope.training.spec import spec_of, task_of, weights_digest
+from mnemoscope.training.spec import task_of
 from mnemoscope.training.step import Step
 from mnemoscope.training.trial import check_answers
 from mnemoscope.training.workers import is_movable, read_outcome, run_workers, write_job
 
 __all__ = ["fit_population"]
-
-_VECTORS = ("lr", "lr_orthogonal", "penalty")
-"""The settings of which every network may have its own."""
 
 
 def fit_population(
@@ -100,14 +101,16 @@ def fit_population(
     ['finished', 'finished', 'finished']
     """
     task = task_of(task)
-    networks, seeds, drawn = _networks(layers, seeds)
-    options = _options(len(networks), seeds, {"iterations": iterations, **settings})
+    networks, seeds, drawn = population_networks(layers, seeds)
+    options = population_options(len(networks), seeds, {"iterations": iterations, **settings})
     models = [
         ready(one, task, own, deepcopy(readout) if isinstance(readout, nn.Module) else readout)
         for one, own in zip(networks, options, strict=True)
     ]
     workers = positive_int("workers", torch.get_num_threads() if workers is None else workers)
-    spec = _spec(models, task, options, readout, _known(models, drawn, root) if known is None else known)
+    spec = population_spec(
+        models, task, options, readout, population_known(models, drawn, root) if known is None else known
+    )
     everyone = Group(tuple(range(len(models))), models, options, task, spec)
     movable = is_movable(models, task, readout) and loss is None and not callbacks
     check_answers(models[0], task, source_of(task, options[0]), options[0])
@@ -126,66 +129,6 @@ def fit_population(
             _merge(record, outcomes, chosen)
     where = None if record is None else Path(record.folder)
     return _runs(everyone, outcomes, chosen, where)
-
-
-def _networks(layers: Any, seeds: Sequence[int] | None) -> tuple[list[nn.Module], list[int], bool]:
-    """Return the networks, their seeds, and whether their weights were drawn here."""
-    if isinstance(layers, nn.Module):
-        if seeds is None:
-            raise UserError("seeds must be given where layers is one network: each seed gets a copy of it")
-        network: Any = layers
-        if not hasattr(network, "reset_parameters"):
-            name = type(network).__name__
-            raise UserError(f"{name} has no reset_parameters(generator) to draw weights with; give a list of networks")
-        made = [deepcopy(network) for _ in seeds]
-        for one, seed in zip(made, seeds, strict=True):
-            one.reset_parameters(stream(check_seed(seed), "layer"))
-        return _distinct(made), list(seeds), True
-    if not isinstance(layers, Sequence) or not layers or not all(isinstance(one, nn.Module) for one in layers):
-        raise expected("layers", "a network, or one or more networks in a list", Description(repr(layers)[:80]))
-    seeds = list(range(len(layers))) if seeds is None else list(seeds)
-    if len(seeds) != len(layers):
-        raise expected("seeds", f"{len(layers)} whole numbers, one for each network", seeds)
-    return _distinct(list(layers)), seeds, False
-
-
-def _distinct(networks: list[nn.Module]) -> list[nn.Module]:
-    if not networks:
-        raise expected("seeds", "one or more whole numbers", Description("none"))
-    if len({id(one) for one in networks}) < len(networks):
-        raise UserError("layers must be different objects, got one of them twice; give it once, with seeds=")
-    return networks
-
-
-def _options(members: int, seeds: Sequence[int], settings: dict[str, Any]) -> list[Options]:
-    """Return the settings of every network, vectors divided among them."""
-    found = []
-    for k in range(members):
-        own = {"seed": seeds[k]}
-        for name, value in settings.items():
-            if name in _VECTORS and isinstance(value, Sequence) and not isinstance(value, str):
-                if len(value) != members:
-                    raise expected(name, f"a number, or {members} of them, one for each network", list(value))
-                value = value[k]
-            own[name] = value
-        found.append(Options.make(own))
-    return found
-
-
-def _known(models: Sequence[Any], drawn: bool, root: Any) -> dict[str, Any]:
-    if root is None or drawn:
-        return {"drawn": drawn}
-    return {"drawn": drawn, "weights": [weights_digest(model) for model in models]}
-
-
-def _spec(
-    models: Sequence[Any], task: Task, options: Sequence[Options], readout: Any, known: dict[str, Any]
-) -> dict[str, Any]:
-    own: dict[str, Any] = {"seeds": [one.seed for one in options], **known}
-    own |= {name: [getattr(one, name) for one in options] for name in _VECTORS}
-    spec = spec_of("population", models[0], task, options[0], readout, own)
-    spec["training"] = {name: value for name, value in spec["training"].items() if name not in _VECTORS}
-    return {name: value for name, value in spec.items() if name != "seed"}
 
 
 def _layout(

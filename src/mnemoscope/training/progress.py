@@ -61,16 +61,24 @@ class Progress:
         for name in ("loss", "score", "validation_loss"):
             values = [row[name] for row in rows if name in row]
             if values:
-                parts.append(f"{name.replace('_', ' ')} {sum(values) / len(values):.4g}")
-        return ", ".join([*parts, f"without memory {self.baseline:.4g}"])
+                parts.append(f"{name.replace('_', ' ')} {sum(values) / len(values):.3g}")
+        return ", ".join([*parts, f"without memory {self.baseline:.3g}"])
 
 
 def _bar() -> Any:
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
+    from rich.table import Column
 
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(bar_width=20), MofNCompleteColumn())
-    times = (TimeElapsedColumn(), TimeRemainingColumn(), TextColumn("{task.fields[facts]}", markup=False))
+    # On a narrow terminal the facts are cut, never the numbers before them.
+    whole = [Column(no_wrap=True, min_width=width) for width in (9, 8, 9, 7)]
+    columns = (
+        TextColumn("{task.description}", markup=False, table_column=whole[0]),
+        BarColumn(bar_width=8, table_column=whole[1]),
+        MofNCompleteColumn(table_column=whole[2]),
+        TimeRemainingColumn(table_column=whole[3]),
+        TextColumn("{task.fields[facts]}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis")),
+    )
     console = Console(stderr=True, highlight=False)
-    return Bar(*columns, *times, console=console, transient=True, refresh_per_second=4, redirect_stdout=False)
+    return Bar(*columns, console=console, transient=True, refresh_per_second=4, redirect_stdout=False)

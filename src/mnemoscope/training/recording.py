@@ -8,7 +8,8 @@ from typing import Any
 
 from mnemoscope.runs import Run as Record
 from mnemoscope.runs.record import Metrics
-from mnemoscope.training.loop import Loop, Snapshot
+from mnemoscope.training.loop import Loop
+from mnemoscope.training.moments import Snapshot
 from mnemoscope.training.progress import Progress
 
 __all__ = ["drive", "restore"]
