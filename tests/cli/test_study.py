@@ -36,7 +36,9 @@ def test_export(call, home):
     call("study", "run", "ziv-theorem-1", "--scale", "smoke")
     done = call("study", "report", "ziv-theorem-1", "--scale", "smoke", "--export", home / "files")
     assert done.exit_code == 0, done.stderr
-    assert {"claims.tex", "ranks.csv", "rank-by-horizon.pdf", "methods.txt"} <= {p.name for p in (home / "files").iterdir()}
+    assert {"claims.tex", "ranks.csv", "rank-by-horizon.pdf", "methods.txt"} <= {
+        p.name for p in (home / "files").iterdir()
+    }
 
 
 def test_a_study_in_pieces_says_what_is_missing(call, home):

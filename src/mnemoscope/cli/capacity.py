@@ -40,9 +40,12 @@ Set = Annotated[
     list[str] | None, _option("--set", panel=_PANEL, help="An option of the network, NAME=VALUE.", metavar="NAME=VALUE")
 ]
 TaskSet = Annotated[
-    list[str] | None, _option("--task-set", panel=_SEARCH, help="A setting of the task, NAME=VALUE.", metavar="NAME=VALUE")
+    list[str] | None,
+    _option("--task-set", panel=_SEARCH, help="A setting of the task, NAME=VALUE.", metavar="NAME=VALUE"),
 ]
-Criterion = Annotated[float, _option("--criterion", panel=_SEARCH, help="The score of a mastered level. Default: 0.99.")]
+Criterion = Annotated[
+    float, _option("--criterion", panel=_SEARCH, help="The score of a mastered level. Default: 0.99.")
+]
 Quorum = Annotated[float, _option("--quorum", panel=_SEARCH, help="Share of seeds that must master it. Default: 0.5.")]
 Seeds = Annotated[int, _option("--seeds", panel=_SEARCH, help="Trainings per level. Default: 3.")]
 Seed = Annotated[int, _option("--seed", panel=_SEARCH, help="The first seed. Default: 0.")]
@@ -148,7 +151,12 @@ def _search(
     try:
         with quiet():
             return training.capacity(
-                network, task, num_layers=depth, folder=place, on_level=None if json else _teller(depth, task), **settings
+                network,
+                task,
+                num_layers=depth,
+                folder=place,
+                on_level=None if json else _teller(depth, task),
+                **settings,
             )
     except KeyboardInterrupt:
         on = "the same command goes on" if folder is not None else "give --folder to be able to go on another time"

@@ -74,7 +74,13 @@ Seeds = Annotated[
 ]
 Budget = Annotated[
     float | None,
-    typer.Option("--minutes", "--budget", metavar="MINUTES", help="Time to measure in; with --train, to train in.", rich_help_panel=_WORK),
+    typer.Option(
+        "--minutes",
+        "--budget",
+        metavar="MINUTES",
+        help="Time to measure in; with --train, to train in.",
+        rich_help_panel=_WORK,
+    ),
 ]
 Train = Annotated[
     bool,
@@ -117,9 +123,7 @@ class Asked:
             raise expected("--seed", "a whole number of at least 0", self.seed)
         budget = None if self.minutes is None or self.train else 60 * self.minutes
         train_minutes = (self.minutes or _MINUTES) if self.train else None
-        return Settings(
-            quick=self.quick, seed=self.seed, seeds=self.seeds, budget=budget, train_minutes=train_minutes
-        )
+        return Settings(quick=self.quick, seed=self.seed, seeds=self.seeds, budget=budget, train_minutes=train_minutes)
 
     def page(self, name: str) -> Path | None:
         """Return where the page goes: as it was typed, or into this folder under the network's name."""

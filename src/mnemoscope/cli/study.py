@@ -22,11 +22,13 @@ app = typer.Typer(
 Name = Annotated[str, typer.Argument(metavar="STUDY", help="A name of `mnemoscope study list`.")]
 Scale = Annotated[str, typer.Option("--scale", help="smoke (seconds), laptop (minutes) or paper (as published).")]
 Runs = Annotated[
-    Path | None, typer.Option("--runs", metavar="FOLDER", help="Where runs live. Default: $MNEMOSCOPE_RUNS, else ./runs.")
+    Path | None,
+    typer.Option("--runs", metavar="FOLDER", help="Where runs live. Default: $MNEMOSCOPE_RUNS, else ./runs."),
 ]
 Html = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write the page of the study.")]
 Export = Annotated[
-    Path | None, typer.Option("--export", metavar="FOLDER", help="Write figures as SVG and PDF, tables as CSV and LaTeX.")
+    Path | None,
+    typer.Option("--export", metavar="FOLDER", help="Write figures as SVG and PDF, tables as CSV and LaTeX."),
 ]
 Minutes = Annotated[float | None, typer.Option("--minutes", help="Begin no new run after these; go on another time.")]
 

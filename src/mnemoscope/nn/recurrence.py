@@ -57,8 +57,8 @@ def recurrence(
 ) -> Tensor:
     """Return h_1 .. h_T, (T, B, n), of one network; steps after the end of a sequence are zero.
 
-    x is (T, B, d), U (n, d) or None when x is what the input contributes, V (n, n), h_0 (B, n) or None for zeros, b and c (n) or None:
-    the bias that is added, and that of modReLU.
+    x is (T, B, d), U (n, d) or None when x is what the input contributes, V (n, n), h_0 (B, n) or None for
+    zeros, b and c (n) or None: the bias that is added, and that of modReLU.
     """
     out: Tensor = _Recurrence.apply(x, u, b, v, h0, c, plan)
     return out

@@ -34,7 +34,7 @@ class DepthFig6(Study):
     title: ClassVar[str] = "What depth saves a linear network that copies"
     source: ClassVar[str] = "Depth, Figure 6"
     claim: ClassVar[str] = (
-        "To copy inputs with lag 8, a deeper linear network needs less width and fewer parameters, but more units in all."
+        "To copy inputs with lag 8, a deeper linear network needs less width and fewer parameters, but more units."
     )
     references: ClassVar[tuple[str, ...]] = ("lizaire2026",)
 
@@ -103,9 +103,9 @@ class DepthFig6(Study):
                 marks=marks,
                 points=True,
             ),
-            alt=f"Test error of the lag-8 copy against {axis}, one curve per depth, with the least sizes that can copy.",
-            how="Geometric mean of the test errors over the seeds, band from the least to the largest; every network is "
-            "the best on validation of its training. Lines: the least size that copies exactly, p d <= L (n - d).",
+            alt=f"Test error of the lag-8 copy against {axis}, one curve per depth, with the sizes that suffice.",
+            how="Geometric mean of the test errors over the seeds, band from the least to the largest; every network "
+            "is the best on validation of its training. Lines: the least size that copies exactly, p d <= L (n - d).",
             command=command,
             references=self.references,
         )
@@ -113,19 +113,20 @@ class DepthFig6(Study):
     def methods(self, scale: str) -> str:
         """Return how the networks were trained, and what differs from the document."""
         chosen = _SCALES[scale]
+        widths = ", ".join(map(str, chosen["widths"]))
         return (
-            f"Linear recurrent networks of depth 1, 2, 4 and 8 with widths {', '.join(map(str, chosen['widths']))} were "
-            f"trained to copy five standard normal inputs with lag 8 on sequences of 16 steps (10,000 for training, 2,000 "
-            f"each for validation and test), with {chosen['seeds']} seeds, Adam at a rate of 1e-3, batches of 128, for at "
-            f"most {chosen['epochs']} epochs (published: 1000), patience {chosen['patience']} epochs, a linear readout, a "
+            f"Linear recurrent networks of depth 1, 2, 4 and 8 with widths {widths} were trained to copy five standard "
+            "normal inputs with lag 8 on sequences of 16 steps (10,000 for training, 2,000 each for validation and "
+            f"test), with {chosen['seeds']} seeds, Adam at a rate of 1e-3, batches of 128, for at most "
+            f"{chosen['epochs']} epochs (published: 1000), patience {chosen['patience']} epochs, a linear readout, a "
             "zero initial state and parameters uniform on +-1/sqrt(n); the weights with the best validation error were "
             "tested. Errors count steps after the lag only."
         )
 
 
 _EXPLAINED = (
-    "A linear network of L layers and width n copies d inputs with lag p exactly if and only if p d <= L (n - d). The lines "
-    "show that limit for every depth: left of its line no network of that depth can copy, however long it is trained."
+    "A linear network of L layers and width n copies d inputs with lag p exactly if and only if p d <= L (n - d). The "
+    "lines show that limit for every depth: left of its line no network of that depth can copy, however long it learns."
 )
 
 
@@ -176,7 +177,9 @@ def _order(
     found = {depth: None if point is None else point[key] for depth, point in least.items()}
     values = [value for value in found.values() if value is not None]
     ordered = len(values) == len(found) and all(holds(a, b) for a, b in pairwise(values))
-    listed = ", ".join(f"{'none' if value is None else f'{value:,}'} at depth {depth}" for depth, value in found.items())
+    listed = ", ".join(
+        f"{'none' if value is None else f'{value:,}'} at depth {depth}" for depth, value in found.items()
+    )
     return Part(
         claim=f"A deeper network copies with {words}",
         measured=f"least {'width' if key == 'n' else key} that copies (error < {_SOLVED:g}): {listed}",
@@ -227,7 +230,9 @@ def _table(points: Sequence[Point]) -> Table:
 
 
 def _caveats(scale: str) -> tuple[str, ...]:
-    shorter = () if scale == "paper" else ("Training is shorter than published: networks at the limit may not be done.",)
+    shorter = (
+        () if scale == "paper" else ("Training is shorter than published: networks at the limit may not be done.",)
+    )
     return (
         *shorter,
         "A copying network is one whose median error over the seeds is below 0.01; the document draws no such line.",

@@ -37,7 +37,9 @@ def study_page(study: Study, finding: Finding, outcomes: Sequence[Outcome], scal
     """
     command = f"mnemoscope study run {study.name} --scale {scale}"
     seconds = sum(outcome.seconds for outcome in outcomes)
-    absent = [("runs", f"{missing} of {missing + len(outcomes)} planned runs are missing: {command}")] if missing else []
+    absent = (
+        [("runs", f"{missing} of {missing + len(outcomes)} planned runs are missing: {command}")] if missing else []
+    )
     claims = Section(
         name="claims",
         title="Published and measured",

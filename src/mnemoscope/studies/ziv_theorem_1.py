@@ -169,14 +169,14 @@ def _upper(ranks: Sequence[Rank]) -> Part:
     pairs = [(rank["rank"], _ceiling(rank)) for rank in ranks]
     held, equal = sum(a <= b for a, b in pairs), sum(a == b for a, b in pairs)
     return Part(
-        claim="Ours: the rank is at most prod mc(R, mc(T/2, L-l)) and prod mc(min(M, R), mc(j, L-1)), capped by the grid",
+        claim="Ours: at most prod mc(R, mc(T/2, L-l)) and prod mc(min(M, R), mc(j, L-1)), capped by the grid",
         measured=f"held in {held} of {len(pairs)} cases, attained in {equal}",
         verdict="reproduced" if held == len(pairs) else "not reproduced",
     )
 
 
 def _ceiling(rank: Rank) -> int:
-    return min(separation_upper(rank["M"], rank["R"], rank["T"], rank["L"]), *rank["shape"])
+    return int(min(separation_upper(rank["M"], rank["R"], rank["T"], rank["L"]), *rank["shape"]))
 
 
 def _exceptions(ranks: Sequence[Rank]) -> int:

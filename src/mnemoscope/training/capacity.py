@@ -58,7 +58,7 @@ def capacity(
     Parameters
     ----------
     network
-        A registry name, a class or function of ``input_size`` and ``hidden_size``, or a layer, which is copied and whose
+        A registry name, a class or function of ``input_size`` and ``hidden_size``, or a layer, which is copied, whose
         weights are drawn anew for each seed (``reset_parameters``); or a `Builder`, which makes one from a seed.
     task
         A name or a task, whose difficulty axis is searched.
@@ -260,6 +260,15 @@ class _Search:
         source = max(easier)
         return [copy.deepcopy(model.layer) for model in self.models[source]], source
 
+    def _assumptions(self) -> tuple[str, ...]:
+        plan = self.plan
+        seeds = f"at least {plan.quorum:.0%} of {len(plan.seeds)} seeds reach a score of {plan.criterion:g}"
+        return (
+            f"trained with {plan.iterations:,} iterations at most: more could raise the limit",
+            f"a level counts as mastered when {seeds}",
+            *(["levels start from the weights of an easier one"] if plan.warm_start else []),
+        )
+
     def result(self, reason: str) -> Capacity:
         """Return what was found."""
         plan, levels = self.plan, sorted(self.scores)
@@ -272,12 +281,7 @@ class _Search:
         return Capacity(
             status="estimate",
             digits=None,
-            assumptions=(
-                f"trained with {plan.iterations:,} iterations at most: more could raise the limit",
-                f"a level counts as mastered when at least {plan.quorum:.0%} of {len(plan.seeds)} seeds reach a score of "
-                f"{plan.criterion:g}",
-                *(["levels start from the weights of an easier one"] if plan.warm_start else []),
-            ),
+            assumptions=self._assumptions(),
             cost="O(levels seeds iterations T) time",
             network=self.builder.label,
             task=plan.task.name,

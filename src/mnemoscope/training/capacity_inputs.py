@@ -83,13 +83,14 @@ def _build(
 def _copies(layer: nn.Module, hidden_size: int | None, parameters: int | None, options: Mapping[str, Any]) -> Builder:
     if hidden_size is not None or parameters is not None or options:
         raise UserError("a layer has its sizes and options already: give its class to choose them")
-    if not callable(getattr(layer, "reset_parameters", None)):
+    reset: Any = getattr(layer, "reset_parameters", None)
+    if not callable(reset):
         raise UserError(
             f"{type(layer).__name__} has no reset_parameters(), so that seeds cannot differ: give its class"
         )
 
-    def build(seed: int) -> nn.Module:
-        twin = copy.deepcopy(layer)
+    def build(seed: int) -> Any:
+        twin: Any = copy.deepcopy(layer)
         with torch.random.fork_rng(devices=[]):
             torch.random.set_rng_state(stream(seed, "layer").get_state())
             twin.reset_parameters()

@@ -50,12 +50,13 @@ def count_parameters(
     """
     with torch.random.fork_rng(devices=[]):  # to count must not change what is drawn next
         layer = create(network, input_size=input_size, hidden_size=hidden_size, num_layers=num_layers, **options)
-    own = sum(p.numel() * (2 if p.is_complex() else 1) for p in layer.parameters())
-    readout = output_size * (layer.output_size + 1) if output_size else 0
+    own: int = sum(p.numel() * (2 if p.is_complex() else 1) for p in layer.parameters())
+    readout = output_size * (int(layer.output_size) + 1) if output_size else 0
     if choice("count", count, COUNTS) == "true":
         return own + readout
-    between = sum(
-        p.numel() - layer.hidden_size * (layer.hidden_size - 1) // 2
+    n = int(layer.hidden_size)
+    between: int = sum(
+        p.numel() - n * (n - 1) // 2
         for name, p in layer.named_parameters()
         if name.startswith("weight_ih_l") and not name.startswith("weight_ih_l0")
     )

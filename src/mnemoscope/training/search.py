@@ -47,7 +47,8 @@ def next_by_bisection(
         return _unless_tried(tried, 2 * passed if largest is None else min(2 * passed, largest))
     if passed is None and failed is not None:
         return _unless_tried(tried, max(least, failed // 2))
-    assert passed is not None and failed is not None
+    assert passed is not None
+    assert failed is not None
     if failed - passed <= max(1, resolution * passed):
         return None
     return (passed + failed) // 2

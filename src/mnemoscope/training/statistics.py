@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -162,5 +163,5 @@ def _level(level: float) -> float:
     return level
 
 
-def _shapes(a: object, b: object) -> Description:
-    return Description(f"shapes {np.shape(a)} and {np.shape(b)}")  # type: ignore[arg-type]
+def _shapes(a: Any, b: Any) -> Description:
+    return Description(f"shapes {np.shape(a)} and {np.shape(b)}")

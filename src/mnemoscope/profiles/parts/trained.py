@@ -16,9 +16,9 @@ from mnemoscope.report import Curves, Figure, Section, Series
 __all__ = ["TASKS", "Trained", "TrainedTask"]
 
 _TEXT = (
-    "Networks of several seeds are trained at one difficulty after the other. A level counts as mastered when at least half "
-    "of them reach the criterion on fresh sequences; levels double until that fails, then the gap is bisected. The minutes "
-    "given are divided among the tasks, so that a limit says what was learned within them, not what could be."
+    "Networks of several seeds are trained at one difficulty after the other. A level counts as mastered when at least "
+    "half of them reach the criterion on fresh sequences; levels double until that fails, then the gap is bisected. "
+    "The minutes given are divided among the tasks: a limit says what was learned within them, not what could be."
 )
 _SEEDS = 3
 _ITERATIONS = 1500
@@ -90,8 +90,7 @@ class Trained(Part):
                 "steps": result.steps.tolist(),
             }
         said = (
-            f"Trained with {_SEEDS} seeds, at most {_ITERATIONS:,} iterations of RMSprop each, batches of 128, a rate of 1e-3 "
-            "(a tenth of it for orthogonal maps).",
+            f"Trained with {_SEEDS} seeds, at most {_ITERATIONS:,} steps of RMSprop each, batches of 128, rate 1e-3.",
             "Bands are Wilson's 95% intervals of the success rate; with three seeds they are wide.",
         )
         return PartResult(scalars=scalars, data=found, notes=said)
@@ -110,7 +109,9 @@ class Trained(Part):
         return Section(
             name=self.name,
             title=self.title,
-            headline=headline(rows, subjects, self.name, "copying", "the longest delay after which it repeats 5 symbols"),
+            headline=headline(
+                rows, subjects, self.name, "copying", "the longest delay after which it repeats 5 symbols"
+            ),
             text=(_TEXT,),
             figures=[
                 Figure(
@@ -174,9 +175,7 @@ def _figure(task: TrainedTask, rows: Sequence[Row], name: str, typed: str) -> Fi
         found = data(row, name).get(field) if name in row["parts"] else None
         if found and found["levels"]:
             series.append(
-                Series(
-                    entry=key(row), x=found["levels"], y=found["rates"], lower=found["lower"], upper=found["upper"]
-                )
+                Series(entry=key(row), x=found["levels"], y=found["rates"], lower=found["lower"], upper=found["upper"])
             )
     title = task.name.replace("-", " ").capitalize()
     return Figure(
