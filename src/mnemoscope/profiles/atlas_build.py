@@ -17,7 +17,7 @@ from mnemoscope.profiles.settings import Settings, environment
 from mnemoscope.profiles.store import check_writable
 from mnemoscope.profiles.target import Target
 
-__all__ = ["BUDGETS", "INPUT_SIZE", "LEFT_OUT", "REFERENCES", "Job", "build", "jobs", "seeds_at"]
+__all__ = ["BUDGETS", "INPUT_SIZE", "REFERENCES", "Job", "build", "jobs", "seeds_at"]
 
 REFERENCES = (
     *("linear-rnn", "rnn", "irnn", "orth-rnn"),
@@ -29,9 +29,6 @@ REFERENCES = (
 
 BUDGETS = (2**10, 2**12, 2**14, 2**16)
 """Numbers of parameters of the recurrent part."""
-
-LEFT_OUT = {("scurnn", 2**16): "its state has 508 numbers there, and one row takes a quarter of an hour of one core"}
-"""Rows that are not in the reference set, and why; they are measured when they are named."""
 
 INPUT_SIZE = 1
 """Numbers per step of the input, as a profile's unless told otherwise."""
@@ -61,8 +58,8 @@ Watch = Callable[[Job, str], None]
 def seeds_at(budget: int, quick: bool) -> int | None:
     """Return how many sets of weights are measured: as many as a profile takes, and three at the two largest budgets.
 
-    There a row takes minutes: at 2^16 parameters the state of a unitary network has 508 numbers, and Fisher memory,
-    Lyapunov exponents and Kreiss constant all take the third power of that.
+    There a row takes minutes: at 2^16 parameters the state of a unitary network has 508 numbers, and its Fisher memory,
+    which takes the third power of that, 80 seconds of one core for every seed.
     """
     return _FEW if budget >= _LARGE and not quick else None
 
@@ -89,7 +86,6 @@ def jobs(names: Sequence[str] = (), budgets: Sequence[int] = (), *, quick: bool 
         for budget in sorted(set(chosen))
         for way in ways
         for name in dict.fromkeys(names or REFERENCES)
-        if names or (name, budget) not in LEFT_OUT
     ]
 
 
@@ -157,6 +153,5 @@ def _notes() -> list[str]:
         f"Networks have about as many parameters as their budget, counted as: {COUNTED}.",
         f"Inputs have {INPUT_SIZE} number per step; weights are initialised, one set for every seed.",
         f"From {_LARGE:,} parameters on {_FEW} seeds are measured instead of 5, since a row takes minutes there.",
-        *(f"{name} is left out at {budget:,} parameters: {why}." for (name, budget), why in LEFT_OUT.items()),
         "Curves are thinned to 16 points; what depends on time (step_microseconds) is of the machine named.",
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from copy import deepcopy
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -99,6 +99,8 @@ def choose_layout(group: Group, workers: int, *, movable: bool, loss: Loss | Non
         return named_layout("sequential", members, workers, threads)
     batches = [_batch(group, group.options[0].batch_size)] * members
     found = {name: named_layout(name, members, workers, threads) for name in names}
+    if "batched-processes" in names:  # which uses the cores without threads that wait for each other
+        found["batched"] = replace(found["batched"], threads=1)
     times = {name: _seconds(group, layout, batches, loss) * iterations for name, layout in found.items()}
     times |= {name: seconds + _START for name, seconds in times.items() if found[name].processes}
     return found[min(times, key=lambda name: times[name])]
