@@ -121,7 +121,8 @@ class DepthFig6(Study):
             "normal inputs with lag 8 on sequences of 16 steps (10,000 for training, 2,000 each for validation and "
             f"test), with {chosen['seeds']} seeds, Adam at a rate of 2e-3, batches of 128, for at most "
             f"{chosen['epochs']} epochs (published: 1000), patience {chosen['patience']} epochs, or until "
-            "the validation error was below 1e-5, a linear readout, a zero initial state and parameters uniform on +-1/sqrt(n); the weights with the best validation error were "
+            "the validation error was below 1e-5, a linear readout, a zero initial state and parameters uniform on "
+            "+-1/sqrt(n); the weights with the best validation error were "
             "tested. Errors count steps after the lag only."
         )
 
