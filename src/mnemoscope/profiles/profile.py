@@ -115,6 +115,7 @@ def profile(
     seed: int = 0,
     seeds: int | None = None,
     budget: float | None = None,
+    train_minutes: float | None = None,
     fresh: bool = False,
     html: str | os.PathLike[str] | None = None,
     **more: Any,
@@ -137,6 +138,8 @@ def profile(
         The first seed, and how many sets of weights; by default 5, or 3 for a quick look.
     budget
         Seconds that measuring may take. What it does not suffice for is listed.
+    train_minutes
+        Also train it on five tasks, for so long in all.
     fresh
         Measure the references too, at exactly as many parameters, instead of taking them from the table.
     html
@@ -155,7 +158,7 @@ def profile(
     given = {"hidden_size": hidden_size, "input_size": input_size, "num_layers": num_layers}
     sizes = {name: value for name, value in given.items() if value is not None}
     target = Target(network, sizes, {**(options or {}), **more})
-    settings = Settings(quick=quick, seed=seed, seeds=seeds, budget=budget)
+    settings = Settings(quick=quick, seed=seed, seeds=seeds, budget=budget, train_minutes=train_minutes)
     return _profiled([target], settings, fresh, html)
 
 
@@ -165,8 +168,9 @@ def compare(*networks: Any, quick: bool = False, seed: int = 0, seeds: int | Non
         raise expected("compare", "called with at least two networks", list(networks))
     own: dict[str, int] = {name: more.pop(name) for name in DEFAULTS if name in more}
     budget, fresh, html = more.pop("budget", None), more.pop("fresh", False), more.pop("html", None)
+    minutes = more.pop("train_minutes", None)
     targets = [each if isinstance(each, Target) else Target(each, _sizes_for(each, own), more) for each in networks]
-    return _profiled(targets, Settings(quick=quick, seed=seed, seeds=seeds, budget=budget), fresh, html)
+    return _profiled(targets, Settings(quick, seed, seeds, budget, minutes), fresh, html)
 
 
 def _sizes_for(network: Any, sizes: dict[str, int]) -> dict[str, int]:

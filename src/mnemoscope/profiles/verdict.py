@@ -51,7 +51,7 @@ def _summary(row: Row, judged: Sequence[Judgement], references: Sequence[Row]) -
         text = (
             f"{label(row)} was measured on {_count(len(judged), 'axis', 'axes')}, with no reference to compare it with."
         )
-        return Statement(text=text, tone="neutral", confidence=_caveat(row, references), evidence=())
+        return Statement(text=text, tone="neutral", confidence=_caveat(row, references), evidence=(), lead=True)
     good, bad = ([each.axis.name for each in judged if each.tone == tone] for tone in ("good", "bad"))
     parts = [f"good at {len(good)}" + (f" ({', '.join(good)})" if good else "")]
     parts += [f"bad at {len(bad)}" + (f" ({', '.join(bad)})" if bad else "")]
@@ -61,7 +61,7 @@ def _summary(row: Row, judged: Sequence[Judgement], references: Sequence[Row]) -
         f"{row['network'].get('parameters') or 0:,}."
     )
     tone: Tone = "good" if len(good) > len(bad) else "bad" if len(bad) > len(good) else "neutral"
-    return Statement(text=text, tone=tone, confidence=_caveat(row, references), evidence=())
+    return Statement(text=text, tone=tone, confidence=_caveat(row, references), evidence=(), lead=True)
 
 
 def _statement(row: Row, judgement: Judgement) -> Statement:

@@ -79,7 +79,7 @@ AXES = (
         part="fisher",
         scalar="half_life",
         better="higher",
-        says="half of its Fisher information is about the present input and the {value} before it",
+        says="half of its Fisher information is about inputs at most {value} steps old",
     ),
     Axis(
         name="letting gradients through",

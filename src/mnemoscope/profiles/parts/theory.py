@@ -67,6 +67,10 @@ class Theory(Part):
         """Return the sources of all theorems."""
         return tuple(dict.fromkeys(each.reference for each in theorems()))
 
+    def cited(self, rows: Sequence[Row]) -> tuple[str, ...]:
+        """Return the sources of the theorems that say something of these networks."""
+        return tuple(dict.fromkeys(s["reference"] for row in rows for s in _known(row) if s["reference"]))
+
 
 def _statements(row: Row) -> list[dict[str, Any]]:
     return list(row_of.data(row, "theory").get("statements") or [])
