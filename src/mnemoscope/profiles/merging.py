@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,6 +14,8 @@ from mnemoscope.profiles.statistics import mean_interval
 __all__ = ["merge", "unit_of"]
 
 Unit = dict[str, Any]
+
+_NUMBERS = re.compile(r"[\d.,]*\d(?:e[+-]?\d+)?")
 
 
 def unit_of(found: PartResult, seconds: float) -> Unit:
@@ -56,8 +59,13 @@ def merge(part: Part, units: Mapping[int, Unit], planned: int) -> Unit:
         "seeds": list(done),
         "data": _merged_data(part, [unit["data"] for unit in results]),
         "scalars": {name: _merged_scalar([unit["scalars"].get(name) for unit in results]) for name in _names(results)},
-        "notes": list(dict.fromkeys([note for unit in results for note in unit["notes"]] + notes)),
+        "notes": [*_said_once([note for unit in results for note in unit["notes"]]), *notes],
     }
+
+
+def _said_once(notes: Sequence[str]) -> list[str]:
+    """Return notes without those that differ from an earlier one in their numbers only, as those of seeds do."""
+    return list({_NUMBERS.sub("#", note): note for note in reversed(notes)}.values())[::-1]
 
 
 def _names(results: Sequence[Unit]) -> list[str]:

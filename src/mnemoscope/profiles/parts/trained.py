@@ -61,7 +61,7 @@ class Trained(Part):
         if against is not None:
             return against
         if context.train_minutes is None:
-            return "training is asked for with --train --minutes 10"
+            return "not asked for: --train"
         if context.make is None:
             return "the weights are somebody's own: give the class, so that networks can be trained from scratch"
         return None
