@@ -65,7 +65,10 @@ def merge(part: Part, units: Mapping[int, Unit], planned: int) -> Unit:
 
 def _said_once(notes: Sequence[str]) -> list[str]:
     """Return notes without those that differ from an earlier one in their numbers only, as those of seeds do."""
-    return list({_NUMBERS.sub("#", note): note for note in reversed(notes)}.values())[::-1]
+    found: dict[str, str] = {}
+    for note in notes:
+        found.setdefault(_NUMBERS.sub("#", note), note)
+    return list(found.values())
 
 
 def _names(results: Sequence[Unit]) -> list[str]:

@@ -23,10 +23,17 @@ _SOLVED = 0.01
 _DONE = 1 - 1e-5
 """The score on validation, 1 - MSE, at which a training ends."""
 _SCALES: dict[str, dict[str, Any]] = {
-    "smoke": {"widths": (10, 45), "seeds": 2, "epochs": 2, "patience": 2},
-    "laptop": {"widths": (5, 10, 15, 20, 25, 30, 45, 60), "seeds": 3, "epochs": 40, "patience": 40},
-    "paper": {"widths": (5, 10, 15, 20, 25, 30, 40, 45, 50, 60, 80), "seeds": 5, "epochs": 1000, "patience": 400},
+    "smoke": {"widths": (10, 45), "units": 80, "seeds": 2, "epochs": 2, "patience": 2},
+    "laptop": {"widths": (5, 10, 15, 20, 25, 30, 45, 60), "units": 180, "seeds": 3, "epochs": 40, "patience": 40},
+    "paper": {
+        "widths": (5, 10, 15, 20, 25, 30, 40, 45, 50, 60, 80),
+        "units": 640,
+        "seeds": 5,
+        "epochs": 1000,
+        "patience": 400,
+    },
 }
+"""Of every scale: widths n, as far as n L is at most `units`; seeds; epochs and patience."""
 
 
 @study("depth-fig-6")
@@ -43,7 +50,8 @@ class DepthFig6(Study):
     def plan(self, scale: str) -> list[RunSpec]:
         """Return one run, of all seeds, per depth and width; the cheapest first."""
         chosen = _SCALES[scale]
-        specs = [_spec(width, depth, chosen) for depth in _DEPTHS for width in chosen["widths"]]
+        sizes = [(n, depth) for depth in _DEPTHS for n in chosen["widths"] if n * depth <= chosen["units"]]
+        specs = [_spec(width, depth, chosen) for width, depth in sizes]
         return sorted(specs, key=lambda spec: spec.settings["hidden_size"] * spec.settings["num_layers"])
 
     def analyse(self, outcomes: Sequence[Outcome], scale: str) -> Finding:
@@ -117,7 +125,8 @@ class DepthFig6(Study):
         chosen = _SCALES[scale]
         widths = ", ".join(map(str, chosen["widths"]))
         return (
-            f"Linear recurrent networks of depth 1, 2, 4 and 8 with widths {widths} were trained to copy five standard "
+            f"Linear recurrent networks of depth 1, 2, 4 and 8 with widths {widths}, as far as they have at most "
+            f"{chosen['units']} units in all, were trained to copy five standard "
             "normal inputs with lag 8 on sequences of 16 steps (10,000 for training, 2,000 each for validation and "
             f"test), with {chosen['seeds']} seeds, Adam at a rate of 2e-3, batches of 128, for at most "
             f"{chosen['epochs']} epochs (published: 1000), patience {chosen['patience']} epochs, or until "
