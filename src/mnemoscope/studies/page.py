@@ -86,6 +86,7 @@ def _statement(finding: Finding) -> Statement:
         tone=_TONES[own.verdict],
         confidence=f"{own.verdict}; of all {len(finding.parts)} claims looked at: {others}",
         evidence=("claims",),
+        lead=True,
     )
 
 
