@@ -116,11 +116,11 @@ class ZivTheorem1(Study):
             references=self.references,
         )
         text = (
-            f"At M = R = {size} the rank of depth 1 stays at R = {size} for every horizon. Deeper circuits grow with it, up "
-            f"to the {size}^(T/2) starts that the grid of one-hot sequences has.",
+            f"At M = R = {size} the rank of depth 1 stays at R = {size} for every horizon. Deeper circuits grow with it, "
+            f"up to the {size}^(T/2) starts that the grid of one-hot sequences has."
         )
         return [
-            Section(name="ranks", title="Rank against the horizon", text=text, figures=(figure,)),
+            Section(name="ranks", title="Rank against the horizon", text=(text,), figures=(figure,)),
             Section(name="cases", title="Every case", tables=(_table(ranks),)),
         ]
 
