@@ -116,7 +116,7 @@ class ZivTheorem1(Study):
             references=self.references,
         )
         text = (
-            f"At M = R = {size} the rank of depth 1 stays at R = {size} for every horizon. Deeper circuits grow with it, "
+            f"At M = R = {size} depth 1 stays at rank R = {size} for every horizon. Deeper circuits grow with it, "
             f"up to the {size}^(T/2) starts that the grid of one-hot sequences has."
         )
         return [
