@@ -269,6 +269,19 @@ def test_ctrl_c_leaves_a_page_and_says_how_to_go_on(call, folder):
     assert "1 results were taken up" in done.stdout
 
 
+def test_ctrl_c_without_a_page_promises_nothing(call, folder):
+    def stop(context):
+        raise KeyboardInterrupt
+
+    with only(make("a", 1, number()), make("b", 2, stop)):
+        done = call("profile", "rnn", "--hidden", 3, "--json")
+    assert done.exit_code == 1
+    json.loads(done.stdout)
+    words = "interrupted; nothing was kept, as there is no --html. Begin again with: mnemoscope profile rnn --hidden 3"
+    assert done.stderr == words + "\n"
+    assert list(folder.iterdir()) == []
+
+
 def test_a_real_interrupt_of_a_real_process(folder):
     """The process is stopped once a first result is on disk; it still writes its page, and can go on."""
     arguments = ["profile", "rnn", "--hidden", "24", "--seeds", "50", "--html", "x.html"]

@@ -298,6 +298,7 @@ def test_rebuild(call, call_json, root):
             ("compare", "search", "failed-one", "--metric", "lost"),
             "a metric must be one of step, score, loss, got 'lost'",
         ),
+        (("sql", " "), "the query must be a SELECT, got ' '"),
         (("sql", "DELETE FROM runs"), "only SELECT is allowed"),
         (("sql", "SELECT * FROM absent"), "no such table: absent"),
         (("list", "--status", "done"), "status must be 'running' or"),

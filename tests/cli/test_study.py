@@ -66,3 +66,29 @@ def test_a_study_in_pieces_says_what_is_missing(call, home):
 )
 def test_mistakes(mistake, arguments, words):
     assert words in mistake("study", *arguments)
+
+
+def test_without_a_command_it_says_which_there_are(call):
+    done = call("study")
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert "report" in done.stdout
+
+
+def test_ctrl_c_says_how_to_go_on(call, monkeypatch):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("mnemoscope.studies.execution._run", stop)
+    done = call("study", "run", "ziv-theorem-1", "--scale", "smoke", "--json")
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert done.stderr.startswith("interrupted after 0 of ")
+    assert done.stderr.endswith(" runs; the same command goes on\n")
+
+
+def test_a_damaged_record_is_one_line(call, home):
+    call("study", "run", "ziv-theorem-1", "--scale", "smoke")
+    next((home / "runs").glob("study-*/environment.json")).write_text("")
+    done = call("study", "report", "ziv-theorem-1", "--scale", "smoke", "--json")
+    assert done.exit_code == 0
+    assert done.stderr.startswith("warning: ")
+    assert done.stderr.count("\n") == 1

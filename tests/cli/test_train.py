@@ -90,6 +90,8 @@ def test_one_that_diverges_ends_with_1_and_the_advice(call, experiment):
         ("iterations", "iteration", "an experiment has no setting 'iteration'; did you mean 'iterations'?"),
         ('"copy"', '"copi"', "there is no task named 'copi'; did you mean 'copy'?"),
         ("lr = 0.01", "lr = -1", "lr must be a finite number that is not negative, got -1"),
+        ("lr = 0.01", "folder = 3", "folder must be a path, got 3"),
+        ("lr = 0.01", "folder = ''", "folder must be a path, got ''"),
         ("hidden_size = 6", "hidden_size = 0", "hidden_size must be a positive integer, got 0"),
     ],
 )
@@ -103,3 +105,11 @@ def test_no_such_file(mistake, tmp_path):
 
 def test_a_picture_that_cannot_be_written_is_refused_before_training(mistake, experiment, tmp_path):
     assert "must end in" in mistake("train", experiment(), "--plot", tmp_path / "loss.gif")
+
+
+def test_a_damaged_record_is_told_in_single_lines(call, experiment, tmp_path):
+    call("train", experiment(), "--folder", tmp_path / "f")
+    (tmp_path / "f" / "environment.json").write_text("")
+    done = call("train", experiment(), "--folder", tmp_path / "f", "--json")
+    assert done.exit_code == 0, done.stderr
+    assert {line.partition(":")[0] for line in done.stderr.splitlines()} == {"warning"}

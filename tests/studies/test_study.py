@@ -142,7 +142,7 @@ def test_depth_page_draws_three_panels_with_the_thresholds() -> None:
     assert [mark.value for mark in figures[0].drawing.marks] == [45, 25, 15, 10]
     assert [mark.value for mark in figures[1].drawing.marks] == [45, 50, 60, 80]
     assert "3 of 30 planned runs are missing" in page.absent[0][1]
-    assert "exact limit, depth 8" in render(page)
+    assert "L = 8" in render(page)
 
 
 def test_verdicts_are_those_of_the_contract() -> None:

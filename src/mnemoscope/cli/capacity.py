@@ -9,12 +9,14 @@ import typer
 
 from mnemoscope.cli.group import FAILURE
 from mnemoscope.cli.output import Json, console, print_json, quiet
-from mnemoscope.core.errors import UserError
+from mnemoscope.cli.warned import warned
+from mnemoscope.core.errors import UserError, expected, positive_int
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mnemoscope.training import Capacity
+    from mnemoscope.training.capacity_inputs import Builder
 
 __all__ = ["capacity"]
 
@@ -25,7 +27,12 @@ def _option(*names: str, panel: str, help: str, **more: Any) -> Any:
     return typer.Option(*names, help=help, rich_help_panel=panel, show_default=False, **more)
 
 
-Network = Annotated[str, typer.Argument(metavar="NETWORK", help="A name of `mnemoscope networks`.")]
+Network = Annotated[
+    str,
+    typer.Argument(
+        metavar="NETWORK", help="A name of `mnemoscope networks`, or FILE.py:CLASS (this runs the file's code)."
+    ),
+]
 Task = Annotated[str, typer.Argument(metavar="TASK", help="A name of `mnemoscope tasks`.")]
 Hidden = Annotated[int | None, _option("--hidden", panel=_PANEL, help="Hidden size n. Default: 64.", metavar="INTEGER")]
 Layers = Annotated[
@@ -107,17 +114,17 @@ def capacity(
     from mnemoscope.cli.options import named_values
     from mnemoscope.core import chart
     from mnemoscope.training import compare_capacities
-    from mnemoscope.training.capacity_inputs import checked_seeds
+    from mnemoscope.training.capacity_inputs import checked_seeds, checked_training, maker
 
     if plot is not None:
         chart.check_path(plot)
-    chosen = tasks.create(task, **named_values(task_settings or ()), **({} if data is None else {"data": data}))
-    depths = _integers("--layers", layers)
+    chosen = tasks.create(
+        task, **named_values(task_settings or (), "--task-set") | ({} if data is None else {"data": data})
+    )
+    depths = _depths(layers)
+    if minutes is not None and not minutes > 0:
+        raise expected("--minutes", "a number above 0", minutes)
     settings = {
-        "hidden_size": hidden,
-        "parameters": parameters,
-        "count": count,
-        "options": named_values(options or ()),
         "criterion": criterion,
         "quorum": quorum,
         "seeds": [seed + k for k in checked_seeds(seeds)],
@@ -129,9 +136,13 @@ def capacity(
         "budget": budget,
         "minutes": None if minutes is None else minutes / len(depths),
         "warm_start": warm_start,
-        **named_values(training or ()),
+        **checked_training(named_values(training or (), "--train")),
     }
-    found = [_search(network, chosen, depth, len(depths), folder, settings, json) for depth in depths]
+    sizes: dict[str, Any] = {"hidden_size": hidden, "parameters": parameters, "count": count}
+    own = named_values(options or (), "--set")
+    with quiet():  # every network before the first training: a mistake in the last must not cost hours
+        networks = {depth: maker(network, chosen, num_layers=depth, options=own, **sizes) for depth in depths}
+    found = [_search(networks[depth], chosen, depth, len(depths), folder, settings, json) for depth in depths]
     compared = compare_capacities(found) if len(found) > 1 and seeds > 1 else []
     if plot is not None:
         chart.save(chart.beside(*(one.plot() for one in found)) if len(found) > 1 else found[0].plot(), plot)
@@ -143,17 +154,16 @@ def capacity(
 
 
 def _search(
-    network: str, task: Any, depth: int, depths: int, folder: Path | None, settings: Mapping[str, Any], json: bool
+    network: Builder, task: Any, depth: int, depths: int, folder: Path | None, settings: Mapping[str, Any], json: bool
 ) -> Capacity:
     from mnemoscope import training
 
     place = folder if folder is None or depths == 1 else folder / f"depth-{depth}"
     try:
-        with quiet():
+        with quiet(), warned():
             return training.capacity(
                 network,
                 task,
-                num_layers=depth,
                 folder=place,
                 on_level=None if json else _teller(depth, task),
                 **settings,
@@ -172,6 +182,13 @@ def _teller(depth: int, task: Any) -> Callable[[Mapping[str, Any]], None]:
         typer.echo(f"depth {depth}, {task.difficulty} {level['level']}: {word} (scores {scores}), {took}", err=True)
 
     return tell
+
+
+def _depths(text: str) -> list[int]:
+    depths = [positive_int("--layers", depth) for depth in _integers("--layers", text)]
+    if len(set(depths)) != len(depths):
+        raise expected("--layers", "different depths", text)
+    return depths
 
 
 def _integers(flag: str, text: str) -> list[int]:

@@ -178,7 +178,8 @@ def run(what: str, targets: Sequence[Target], asked: Asked) -> None:
     else:
         print_profile(found, store.taken_up, page, written)
     if runner.interrupted:
-        typer.echo(f"interrupted; what is there was kept. Go on with: {command}", err=True)
+        kept = "what is there was kept" if page is not None else "nothing was kept, as there is no --html"
+        typer.echo(f"interrupted; {kept}. {'Go on' if page is not None else 'Begin again'} with: {command}", err=True)
     elif runner.stopped and not asked.json:
         typer.echo(f"the time was used up before the end. Go on with: {command}", err=True)
     if found.failed or runner.interrupted:

@@ -102,9 +102,12 @@ def sql(context: typer.Context, query: Query, root: Root = None, json: Json = Fa
     Columns of runs: id, parent, kind, task, network, seed, status, reason, step, score, loss, lines, created, updated,
     hash, and as JSON spec, summary, last, environment.
     """
+    from mnemoscope.core.errors import expected
     from mnemoscope.core.result import plain
     from mnemoscope.runs.query import sql as ask
 
+    if not query.strip():
+        raise expected("the query", "a SELECT", query)
     names, rows = ask(where_runs_are(context, root), query)
     if json:
         print_json({"columns": names, "rows": plain([[_text(value) for value in row] for row in rows])})

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mnemoscope.cli.group import FAILURE
 from mnemoscope.cli.output import Json, console, print_json, quiet
+from mnemoscope.cli.warned import Warned
 from mnemoscope.core.errors import UserError
 
 if TYPE_CHECKING:
@@ -15,9 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = typer.Typer(
-    add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True, help="Published results, run again."
-)
+app = typer.Typer(cls=Warned, add_completion=False, pretty_exceptions_enable=False, invoke_without_command=True)
 
 Name = Annotated[str, typer.Argument(metavar="STUDY", help="A name of `mnemoscope study list`.")]
 Scale = Annotated[str, typer.Option("--scale", help="smoke (seconds), laptop (minutes) or paper (as published).")]
@@ -31,6 +31,13 @@ Export = Annotated[
     typer.Option("--export", metavar="FOLDER", help="Write figures as SVG and PDF, tables as CSV and LaTeX."),
 ]
 Minutes = Annotated[float | None, typer.Option("--minutes", help="Begin no new run after these; go on another time.")]
+
+
+@app.callback()
+def study(context: typer.Context) -> None:
+    """Published results, run again."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
 
 
 @app.command("list")
@@ -93,10 +100,14 @@ def run(
         with quiet():
             return next(outcomes, None)
 
-    for _, outcome in tracked(plan, _label, work):
-        if outcome is None:
-            break
-        done.append(outcome)
+    try:
+        for _, outcome in tracked(plan, _label, work):
+            if outcome is None:
+                break
+            done.append(outcome)
+    except KeyboardInterrupt:
+        typer.echo(f"interrupted after {len(done)} of {len(plan)} runs; the same command goes on", err=True)
+        raise typer.Exit(FAILURE) from None
     _tell(study, done, scale, len(plan) - len(done), html, None, json)
 
 

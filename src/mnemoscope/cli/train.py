@@ -9,6 +9,7 @@ from rich.table import Table
 
 from mnemoscope.cli.group import FAILURE
 from mnemoscope.cli.output import Json, console, print_json, quiet
+from mnemoscope.cli.warned import warned
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,7 +80,7 @@ def finish(work: Callable[[bool | None], Run | list[Run]], plot: str | None, jso
     if plot is not None:
         chart.check_path(plot)
     try:
-        with quiet():
+        with quiet(), warned():
             made = work(False if json else None)
     except Diverged as failure:
         if json:

@@ -83,9 +83,9 @@ class DepthFig6(Study):
         """Draw the three panels, with the exact thresholds, and list all points."""
         points = finding.data["points"]
         panels = (
-            ("n", "hidden size n", "Deeper networks copy with less width", lambda n, depth: n),
-            ("units", "hidden units n L", "and with more units in all", lambda n, depth: n * depth),
-            ("parameters", "parameters", "but with fewer parameters", _parameters),
+            ("n", "hidden size n", "Which width copies", lambda n, depth: n),
+            ("units", "hidden units n L", "How many units copy", lambda n, depth: n * depth),
+            ("parameters", "parameters", "How many parameters copy", _parameters),
         )
         figures = tuple(self._panel(points, command, *panel) for panel in panels)
         return [
@@ -98,7 +98,7 @@ class DepthFig6(Study):
     ) -> Figure:
         series = [_series(points, depth, key) for depth in _DEPTHS]
         marks = tuple(
-            Mark(kind="x", value=place(copy_width(_LAG, depth, _INPUTS), depth), label=f"exact limit, depth {depth}")
+            Mark(kind="x", value=place(copy_width(_LAG, depth, _INPUTS), depth), label=f"L = {depth}")
             for depth in _DEPTHS
         )
         return Figure(
@@ -246,8 +246,10 @@ def _caveats(scale: str) -> tuple[str, ...]:
     shorter = (
         () if scale == "paper" else ("Training is shorter than published: networks at the limit may not be done.",)
     )
+    exact = ", ".join(f"{_parameters(copy_width(_LAG, depth, _INPUTS), depth):,} at depth {depth}" for depth in _DEPTHS)
     return (
         *shorter,
+        f"The exact limits have {exact} parameters: where more were needed, training has not found the limit.",
         "A copying network is one whose median error over the seeds is below 0.01; the document draws no such line.",
         "The grid of widths is coarse: the least width that copies is known up to the next smaller width tried.",
     )

@@ -17,7 +17,15 @@ from torch import nn
 from mnemoscope import runs
 from mnemoscope.core.errors import expected, positive_int
 from mnemoscope.tasks import Task
-from mnemoscope.training.capacity_inputs import Builder, Network, checked_seeds, maker, share, strategy
+from mnemoscope.training.capacity_inputs import (
+    Builder,
+    Network,
+    checked_seeds,
+    checked_training,
+    maker,
+    share,
+    strategy,
+)
 from mnemoscope.training.capacity_result import Capacity, rates
 from mnemoscope.training.population import fit_population
 from mnemoscope.training.spec import describe_task, task_of
@@ -115,7 +123,7 @@ def capacity(
         minutes,
         warm_start,
         None if folder is None else Path(folder),
-        training,
+        checked_training(training, also=("loss", "callbacks", "progress")),
     )
     builder = maker(
         network,
@@ -142,7 +150,7 @@ def capacity(
             if on_level is not None:
                 on_level(attempt)
         found = search.result(reason)
-        if record is not None and found.complete:
+        if record is not None and found.complete and not record.finished:
             record.finish({"limit": found.limit, "seed_limits": found.seed_limits.tolist()})
     return found
 

@@ -11,19 +11,33 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
-from mnemoscope.core.errors import Description, UserError, expected, positive_int
+from mnemoscope.core.errors import Description, UserError, choice, expected, nearest, positive_int
+from mnemoscope.core.plugins import is_location
 from mnemoscope.nn.registry import create
 from mnemoscope.tasks import Task
-from mnemoscope.training.family import family
+from mnemoscope.training.family import COUNTS, family
+from mnemoscope.training.options import Options
 from mnemoscope.training.search import Tried, next_by_bisection, next_on_grid
 from mnemoscope.training.seeds import check_seed, stream
 from mnemoscope.training.spec import describe_network
 
-__all__ = ["Builder", "Network", "checked_seeds", "maker", "share", "strategy"]
+__all__ = ["Builder", "Network", "checked_seeds", "checked_training", "maker", "share", "strategy"]
 
 _WIDTH = 64
 _FIRST = 8
 """The first level is the task's own over this."""
+_NOT_OPTIONS = {
+    "input_size": "is the task's",
+    "output_size": "is the task's",
+    "hidden_size": "has an argument of its own (--hidden)",
+    "num_layers": "has an argument of its own (--layers)",
+    "parameters": "has an argument of its own (--parameters)",
+    "count": "has an argument of its own (--count)",
+}
+"""What is not among a network's options, and why."""
+_OWN = ("iterations", "seed", "target")
+"""Settings of trainings that the search gives."""
+_WAYS = ("readout", "layout", "workers")
 
 
 class Builder(NamedTuple):
@@ -53,6 +67,10 @@ def maker(
     if isinstance(network, nn.Module):
         return _copies(network, hidden_size, parameters, options)
     layers = positive_int("num_layers", num_layers)
+    for name in options:
+        if name in _NOT_OPTIONS:
+            raise UserError(f"{name} {_NOT_OPTIONS[name]}, and cannot be given as an option of the network")
+    choice("count", count, COUNTS)
     if hidden_size is not None and parameters is not None:
         raise UserError(f"give hidden_size or parameters, not both: got {hidden_size} and {parameters}")
     if parameters is not None:
@@ -61,7 +79,8 @@ def maker(
         sizes = {"input_size": task.input_size, "output_size": task.output_size}
         hidden_size = family(network, parameters, (layers,), count=count, **sizes, **options)[0].hidden_size
     width = positive_int("hidden_size", _WIDTH if hidden_size is None else hidden_size)
-    given = {"num_layers": layers, **options} if layers > 1 or isinstance(network, str) else dict(options)
+    named = isinstance(network, str) and not is_location(network)
+    given = {"num_layers": layers, **options} if layers > 1 or named else dict(options)
     make = partial(create, network) if isinstance(network, str) else network
     if not callable(make):
         raise expected("network", "a name, a class, a function or a layer", Description(f"a {type(network).__name__}"))
@@ -105,18 +124,52 @@ def strategy(
     """Return what says the next level of those that were tried."""
     least, most = task.limits()
     if grid is not None:
+        if start is not None or largest is not None:
+            raise UserError("a grid says itself where the levels begin and end: give it, or start and largest")
         levels = [positive_int("grid", level) for level in grid]
         if not levels or levels != sorted(set(levels)):
             raise expected("grid", "ascending levels, one or more", list(grid))
+        _check_levels(task, levels)
         return lambda tried: next_on_grid(tried, levels)
     if isinstance(resolution, bool) or not isinstance(resolution, int | float) or not 0 < resolution <= 1:
         raise expected("resolution", "a number above 0 and at most 1", resolution)
-    first = max(least, getattr(task, task.difficulty) // _FIRST) if start is None else positive_int("start", start)
+    # Levels double, which from 0 they would not; 0 is still tried where 1 fails.
+    first = max(least, 1, getattr(task, task.difficulty) // _FIRST) if start is None else positive_int("start", start)
     ends = [end for end in (most, None if largest is None else positive_int("largest", largest)) if end is not None]
     last = min(ends, default=None)
     if first < least or (last is not None and first > last):
         raise expected("start", f"from {least} to {'any' if last is None else last}", first)
+    _check_levels(task, [first])
     return lambda tried: next_by_bisection(tried, first, least, last, resolution)
+
+
+def _check_levels(task: Task, levels: Sequence[int]) -> None:
+    """Raise about a level that there is not, or that needs another network, before the first is trained."""
+    for level in levels:
+        if task.harder(level).input_size != task.input_size:
+            raise UserError(
+                f"{task.name} has another input size at each {task.difficulty}, so that no network fits all levels: "
+                "train it at one, or choose another task"
+            )
+
+
+def checked_training(settings: Mapping[str, Any], also: Sequence[str] = ()) -> dict[str, Any]:
+    """Return settings of the trainings of a search, or raise about one that there is not, or that the search gives.
+
+    Parameters
+    ----------
+    settings
+        By name.
+    also
+        Names that are allowed besides those that a text can give.
+    """
+    known = [*(name for name in Options.names() if name not in _OWN), *_WAYS, *also]
+    for name in settings:
+        if name not in known:
+            near = nearest(name, known)
+            hint = f"did you mean {near!r}?" if near else f"there are {', '.join(known)}"
+            raise UserError(f"the trainings of a search have no setting {name!r}; {hint}")
+    return dict(settings)
 
 
 def checked_seeds(seeds: int | Sequence[int]) -> tuple[int, ...]:

@@ -7,6 +7,7 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 from mnemoscope.core.errors import UserError
+from mnemoscope.core.result import plain
 from mnemoscope.training.capacity_result import Capacity
 from mnemoscope.training.statistics import Comparison, holm
 
@@ -37,7 +38,7 @@ class Versus(NamedTuple):
     def to_dict(self) -> dict[str, Any]:
         """Return it ready for JSON."""
         own, difference = self.comparison, self.comparison.difference
-        return {
+        found: dict[str, Any] = {
             "first": self.first,
             "second": self.second,
             "difference": difference.value,
@@ -48,6 +49,7 @@ class Versus(NamedTuple):
             "corrected_p": self.corrected,
             "pairs": own.pairs,
         }
+        return plain(found)  # type: ignore[no-any-return]  # the effect of few or equal differences is not finite
 
 
 def compare_capacities(found: Sequence[Capacity]) -> list[Versus]:

@@ -96,6 +96,8 @@ class Experiment:
         }
         readout = settings.pop("readout", "linear")
         folder = settings.pop("folder", None) if folder is None else folder
+        if folder is not None and (not isinstance(folder, str | os.PathLike) or not os.fspath(folder)):
+            raise expected("folder", "a path", folder)
         where: dict[str, Any] = {"folder": folder, "root": None if folder is not None else root, "progress": progress}
         if "seeds" in settings:
             seeds = settings.pop("seeds")

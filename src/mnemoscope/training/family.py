@@ -18,6 +18,9 @@ COUNTS = {
 }
 """Ways to count."""
 
+_MOST = 10**8
+"""Parameters: networks are built to be counted, up to four times as large as the answer."""
+
 
 class Member(NamedTuple):
     """A network of a family: the widest of its depth within the budget."""
@@ -97,6 +100,8 @@ def family(
     """
     get(network)
     budget = positive_int("parameters", parameters)
+    if budget > _MOST:
+        raise expected("parameters", f"at most {_MOST:,}", parameters)
     sizes = {"input_size": positive_int("input_size", input_size), "output_size": output_size}
     members = []
     for depth in depths:
