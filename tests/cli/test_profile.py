@@ -279,7 +279,7 @@ def test_ctrl_c_without_a_page_promises_nothing(call, folder):
     json.loads(done.stdout)
     words = "interrupted; nothing was kept, as there is no --html. Begin again with: mnemoscope profile rnn --hidden 3"
     assert done.stderr == words + "\n"
-    assert list(folder.iterdir()) == []
+    assert not list(folder.glob("*.json"))
 
 
 def test_a_real_interrupt_of_a_real_process(folder):

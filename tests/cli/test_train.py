@@ -113,3 +113,27 @@ def test_a_damaged_record_is_told_in_single_lines(call, experiment, tmp_path):
     done = call("train", experiment(), "--folder", tmp_path / "f", "--json")
     assert done.exit_code == 0, done.stderr
     assert {line.partition(":")[0] for line in done.stderr.splitlines()} == {"warning"}
+
+
+def test_a_network_and_a_task_do_without_a_file(call_json, experiment):
+    typed = call_json(
+        "train", "rnn", "copy", "--hidden", 6, "--iterations", 6, "--task-set", "delay=3",
+        "--train", "batch_size=4", "--train", "lr=0.01", "--train", "test_size=10",
+    )  # fmt: skip
+    assert typed["metrics"] == call_json("train", experiment())["metrics"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("rnn",), "name a task too: mnemoscope train rnn copy"),
+        (("e.toml", "--hidden", "3"), "--hidden belongs to NETWORK TASK"),
+        (("rn", "copy"), "did you mean 'rnn'"),
+        (("rnn", "copi"), "did you mean 'copy'"),
+        (("rnn", "copy", "--set", "nonlinearty=relu"), "did you mean 'nonlinearity'"),
+        (("rnn", "copy", "--hidden", "0"), "hidden_size must be a positive integer, got 0"),
+        (("rnn", "copy", "--train", "lrr=1"), "no setting 'lrr'"),
+    ],
+)
+def test_mistakes_in_what_is_typed(mistake, arguments, words):
+    assert words in mistake("train", *arguments)

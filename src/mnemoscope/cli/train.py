@@ -1,4 +1,4 @@
-"""The command ``train``: an experiment from a TOML file."""
+"""The command ``train``: an experiment from a TOML file, or from what is typed."""
 
 from __future__ import annotations
 
@@ -18,23 +18,43 @@ if TYPE_CHECKING:
 
 __all__ = ["Plot", "finish", "train"]
 
-File = Annotated[
+What = Annotated[
     str,
     typer.Argument(
-        metavar="EXPERIMENT.toml",
-        help=r"iterations = .., \[network] name = .., \[task] name = .., and any setting of mnemoscope.training.fit. "
-        "A network FILE.py:CLASS runs the file's code.",
+        metavar="EXPERIMENT.toml|NETWORK",
+        help=r"A file with iterations = .., \[network] name = .., \[task] name = .. and any setting of "
+        "mnemoscope.training.fit; or a name of `mnemoscope networks`, or FILE.py:CLASS (this runs the file's code).",
+        show_default=False,
     ),
 ]
+TaskName = Annotated[
+    str | None,
+    typer.Argument(metavar="[TASK]", help="With NETWORK: a name of `mnemoscope tasks`.", show_default=False),
+]
+Hidden = Annotated[int | None, typer.Option("--hidden", help="Hidden size of NETWORK. Default: 64.", metavar="INTEGER")]
+Layers = Annotated[int | None, typer.Option("--layers", help="Layers of NETWORK. Default: 1.", metavar="INTEGER")]
+Set = Annotated[list[str] | None, typer.Option("--set", help="An option of NETWORK, NAME=VALUE.", metavar="NAME=VALUE")]
+TaskSet = Annotated[
+    list[str] | None, typer.Option("--task-set", help="A setting of TASK, NAME=VALUE.", metavar="NAME=VALUE")
+]
+Training = Annotated[
+    list[str] | None,
+    typer.Option("--train", help="A setting of training: lr=0.001, batch_size=32.", metavar="NAME=VALUE"),
+]
 Seed = Annotated[
-    int | None, typer.Option("--seed", help="Instead of the seed or seeds of the file.", metavar="INTEGER")
+    int | None, typer.Option("--seed", help="Of weights and batches; instead of those of the file.", metavar="INTEGER")
 ]
 Iterations = Annotated[
     int | None,
-    typer.Option("--iterations", help="Instead of those of the file.", metavar="INTEGER", show_default=False),
+    typer.Option(
+        "--iterations",
+        help="Steps of the optimiser; with NETWORK 1000 by default.",
+        metavar="INTEGER",
+        show_default=False,
+    ),
 ]
 Folder = Annotated[
-    str | None, typer.Option("--folder", metavar="PATH", help="Where to record it, instead of a folder among the runs.")
+    str | None, typer.Option("--folder", metavar="PATH", help="Where to record it, instead of among the runs.")
 ]
 Data = Annotated[
     str | None,
@@ -48,7 +68,13 @@ Plot = Annotated[
 
 
 def train(
-    experiment: File,
+    what: What,
+    task: TaskName = None,
+    hidden: Hidden = None,
+    layers: Layers = None,
+    options: Set = None,
+    task_settings: TaskSet = None,
+    training: Training = None,
     seed: Seed = None,
     iterations: Iterations = None,
     folder: Folder = None,
@@ -57,16 +83,37 @@ def train(
     plot: Plot = None,
     json: Json = False,
 ) -> None:
-    """Train a network on a task, as a TOML file says, record the run, and test it.
+    """Train a network on a task, as a TOML file or these options say, record the run, and test it.
 
     The run can be killed at any moment and goes on with `mnemoscope resume`, or with the same command again.
     """
     from dataclasses import replace
 
+    from mnemoscope.cli.options import named_values
+    from mnemoscope.core.errors import UserError
     from mnemoscope.runs import root
-    from mnemoscope.training import read_experiment
+    from mnemoscope.training import Experiment, read_experiment
 
-    found = read_experiment(experiment, {"seed": seed, "iterations": iterations, "device": device})
+    changes = {"seed": seed, "iterations": iterations, "device": device}
+    if task is None:
+        given = {"--hidden": hidden, "--layers": layers, "--set": options, "--task-set": task_settings}
+        for flag, value in {**given, "--train": training}.items():
+            if value is not None:
+                raise UserError(f"{flag} belongs to NETWORK TASK, not to a file: give both, or write it into the file")
+        if not what.endswith(".toml"):
+            raise UserError(
+                f"{what!r} is no .toml file; to train a network, name a task too: mnemoscope train {what} copy"
+            )
+        found = read_experiment(what, changes)
+    else:
+        sizes = {"hidden_size": 64 if hidden is None else hidden, "num_layers": layers}
+        network = {"name": what} | {name: size for name, size in sizes.items() if size is not None}
+        settings = {"iterations": 1000} | {name: value for name, value in changes.items() if value is not None}
+        found = Experiment(
+            network | named_values(options or (), "--set"),
+            {"name": task} | named_values(task_settings or (), "--task-set"),
+            named_values(training or (), "--train") | settings,
+        )
     if data is not None:
         found = replace(found, task={**found.task, "data": data})
     finish(lambda show: found.run(folder=folder, root=root(), progress=show), plot, json)

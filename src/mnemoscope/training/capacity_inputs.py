@@ -168,7 +168,7 @@ def checked_training(settings: Mapping[str, Any], also: Sequence[str] = ()) -> d
         if name not in known:
             near = nearest(name, known)
             hint = f"did you mean {near!r}?" if near else f"there are {', '.join(known)}"
-            raise UserError(f"the trainings of a search have no setting {name!r}; {hint}")
+            raise UserError(f"training has no setting {name!r} within a search; {hint}")
     return dict(settings)
 
 
