@@ -78,3 +78,13 @@ def test_how_to_go_on_after_an_interrupt(call):
 )
 def test_a_mistake_is_one_line(mistake, fake, arguments, said):
     assert mistake("compare", *shlex.split(arguments)).startswith(said)
+
+
+def test_names_that_leave_the_same_letters_have_pages(call, folder, fake):
+    (folder / "cells.py").write_text(
+        "import torch\nclass My__Net_(torch.nn.RNN): pass\nclass My_Net(torch.nn.RNN): pass\nclass Ünï(torch.nn.RNN): pass\n"
+    )
+    for names in (("rnn", "rnn"), ("cells.py:My_Net", "cells.py:My__Net_", "cells.py:Ünï")):
+        done = call("compare", *names, "--hidden", 3, "--seeds", 2, "--html", "page.html")
+        assert done.exit_code == 0, done.stderr
+        assert (folder / "page.html").is_file()

@@ -45,15 +45,17 @@ Which = Annotated[
     str, typer.Option("--which", metavar="WHICH", help="full, quick or both: how thoroughly rows are measured.")
 ]
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True)
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, invoke_without_command=True)
 
 
 @app.callback()
-def atlas() -> None:
+def atlas(context: typer.Context) -> None:
     """Show or build the atlas: profiles of established networks at equal numbers of parameters.
 
     MNEMOSCOPE_ATLAS names another file than the one that ships with the package.
     """
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
 
 
 @app.command()

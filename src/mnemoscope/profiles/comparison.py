@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from mnemoscope.profiles.drawing import number, spoken
+from mnemoscope.profiles.drawing import number, slug, spoken
 from mnemoscope.profiles.rows import Row, is_done, key, label, scalar
 from mnemoscope.profiles.statistics import difference
 from mnemoscope.report import Cell, Column, Headline, Section, Statement, Table
@@ -46,10 +46,10 @@ def differences_section(rows: Sequence[Row]) -> Section:
     found = differences(rows)
     names = {key(row): row for row in rows}
     tables = []
-    for row in rows[1:]:
+    for place, row in enumerate(rows[1:], 1):
         own = [each for each in found if each["of"] == key(row)]
         if own:
-            tables.append(_table(row, names[own[0]["against"]], own))
+            tables.append(_table(place, row, names[own[0]["against"]], own))
     meaning = "are clear: their 95% interval leaves zero out"
     clear = Headline(
         value=f"{sum(each['clear'] for each in found)} of {len(found)}", unit="differences", meaning=meaning
@@ -89,7 +89,7 @@ def _same_weights(a: Row, b: Row) -> bool:
     return bool(a["settings"].get("digests")) and a["settings"]["digests"] == b["settings"].get("digests")
 
 
-def _table(row: Row, base: Row, found: Sequence[dict[str, Any]]) -> Table:
+def _table(place: int, row: Row, base: Row, found: Sequence[dict[str, Any]]) -> Table:
     columns = [Column(title="quantity", numeric=False)]
     columns += [Column(title=label(each), numeric=True) for each in (base, row)]
     columns += [Column(title="difference", numeric=True), Column(title="95% interval", numeric=True)]
@@ -100,5 +100,4 @@ def _table(row: Row, base: Row, found: Sequence[dict[str, Any]]) -> Table:
         values = [spoken(scalar(one, each["part"], each["scalar"])) for one in (base, row)]
         cells.append([each["title"], *values, number(each["value"]), between, each["how"]])
     title = f"{label(row)} less {label(base)}"
-    slug = "".join(c if c.isalnum() else "-" for c in f"differences-{key(row)}".lower())
-    return Table(name=slug, title=title, columns=columns, rows=cells)
+    return Table(name=slug("differences", place, row), title=title, columns=columns, rows=cells)

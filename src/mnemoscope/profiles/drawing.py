@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -23,6 +24,7 @@ __all__ = [
     "number",
     "ranked",
     "shown",
+    "slug",
     "spoken",
     "subject_rows",
 ]
@@ -62,6 +64,17 @@ def number(value: float | None, digits: int = 3) -> str:
     if not -4 < size < 9:
         return f"{value:.{digits - 1}e}"
     return f"{value:,.{max(0, digits - 1 - size)}f}"
+
+
+def slug(kind: str, place: int, row: Row) -> str:
+    """Return the name of a network's own table: by its place as well, since two names may leave the same letters.
+
+    Examples
+    --------
+    >>> slug("theory", 1, {"label": "My__Net_"})
+    'theory-1-my-net'
+    """
+    return re.sub(r"[^a-z0-9]+", "-", f"{kind}-{place}-{key(row)}".lower()).strip("-")
 
 
 def spoken(found: dict[str, Any] | None) -> str:

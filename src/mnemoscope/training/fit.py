@@ -11,7 +11,7 @@ from typing import Any
 from torch import nn
 
 from mnemoscope import runs
-from mnemoscope.core.errors import expected
+from mnemoscope.core.errors import UserError, expected
 from mnemoscope.runs.record import Metrics
 from mnemoscope.tasks import Task
 from mnemoscope.training.data import source_of
@@ -196,8 +196,9 @@ def network_name(model: Model) -> str:
 
 def _ended(loop: Loop, model: Model, task: Task, lines: Metrics, folder: Path | None) -> Run:
     member = loop.members[0]
-    assert member.ending is not None
-    assert member.final is not None
+    if member.ending is None or member.final is None:
+        # A record says that the run has ended, but the checkpoint of its end is gone: an earlier one was taken.
+        raise UserError(f"the last checkpoint of the run in {str(folder)!r} is damaged; train again in another folder")
     loop.step.load_state(0, member.final)
     model.eval()
     return Run(model, task, member.options.seed, lines, member.ending, folder)

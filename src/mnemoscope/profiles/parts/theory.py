@@ -7,6 +7,7 @@ from typing import Any
 
 from mnemoscope.core.references import reference
 from mnemoscope.profiles import rows as row_of
+from mnemoscope.profiles.drawing import slug
 from mnemoscope.profiles.registry import Context, Part, PartResult, part
 from mnemoscope.profiles.rows import Row
 from mnemoscope.profiles.theorems import TOPICS, says, theorems
@@ -59,7 +60,7 @@ class Theory(Part):
             title=self.title,
             headline=Headline(value=counted, unit="theorems", meaning=f"say something of {names}, at its size"),
             text=(_LEAD,),
-            tables=[_table(row) for row in about],
+            tables=[_table(place, row) for place, row in enumerate(about, 1)],
             notes=tuple(_silence(row, len(about) > 1) for row in about if _silent(row)),
         )
 
@@ -89,13 +90,11 @@ def _silence(row: Row, several: bool) -> str:
     return f"No theorem is known here about {', '.join(_silent(row))}{of}: these are measured only."
 
 
-def _table(row: Row) -> Table:
+def _table(place: int, row: Row) -> Table:
     lines = [_line(statement) for statement in _statements(row)]
-    name = "".join(letter if letter.isalnum() else "-" for letter in row_of.key(row).lower())
     note = "Weights as they were measured: statements that name them hold for these weights."
-    return Table(
-        name=f"theory-{name}", title=f"Theorems about {row_of.label(row)}", columns=_COLUMNS, rows=lines, note=note
-    )
+    title = f"Theorems about {row_of.label(row)}"
+    return Table(name=slug("theory", place, row), title=title, columns=_COLUMNS, rows=lines, note=note)
 
 
 def _line(statement: dict[str, Any]) -> list[Cell]:
