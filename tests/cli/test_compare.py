@@ -81,9 +81,8 @@ def test_a_mistake_is_one_line(mistake, fake, arguments, said):
 
 
 def test_names_that_leave_the_same_letters_have_pages(call, folder, fake):
-    (folder / "cells.py").write_text(
-        "import torch\nclass My__Net_(torch.nn.RNN): pass\nclass My_Net(torch.nn.RNN): pass\nclass Ünï(torch.nn.RNN): pass\n"
-    )
+    classes = "".join(f"class {name}(torch.nn.RNN): pass\n" for name in ("My__Net_", "My_Net", "Ünï"))
+    (folder / "cells.py").write_text(f"import torch\n{classes}")
     for names in (("rnn", "rnn"), ("cells.py:My_Net", "cells.py:My__Net_", "cells.py:Ünï")):
         done = call("compare", *names, "--hidden", 3, "--seeds", 2, "--html", "page.html")
         assert done.exit_code == 0, done.stderr
