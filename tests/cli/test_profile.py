@@ -1,6 +1,7 @@
 """The command profile: what it prints, keeps and writes, and how it answers mistakes."""
 
 import html
+import contextlib
 import json
 import re
 import shlex
@@ -293,8 +294,11 @@ def test_a_real_interrupt_of_a_real_process(folder):
         if kept.exists() or running.poll() is not None:
             break
         time.sleep(0.1)
-    running.send_signal(signal.SIGINT)
-    out, err = running.communicate(timeout=120)
+    for _ in range(3):  # Python loses one that arrives while it frees an object or is in a callback
+        running.send_signal(signal.SIGINT)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            out, err = running.communicate(timeout=60)
+            break
     assert running.returncode == 1, (out, err)
     assert "Go on with: mnemoscope profile rnn --hidden 24 --seeds 50 --html x.html" in err
     assert "<html" in (folder / "x.html").read_text()

@@ -40,7 +40,7 @@ def test_it_trains_records_and_says_what_came_out(call, experiment, tmp_path):
     done = call("train", experiment())
     assert done.exit_code == 0, done.stderr
     assert re.match(r"RNN on copy: score [\d.]+ \(accuracy on the recalled symbols\), loss ", done.stdout)
-    assert str(tmp_path / "runs") in done.stdout.replace("\n", "")
+    assert str(tmp_path / "runs") in "".join(done.stdout.split())
     assert done.stderr == ""
 
 
