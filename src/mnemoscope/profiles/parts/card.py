@@ -35,7 +35,7 @@ class IdentityCard(Part):
         """Return the measure of resources."""
         if context.facts.get("kind") not in ("recurrent", "sequence"):
             return ()
-        lengths, repeats = ((64, 128, 256), 3) if context.quick else ((128, 256, 512), 5)
+        lengths, repeats = ((32, 64, 128), 3) if context.quick else ((128, 256, 512), 5)
         return (Call("resources", {"lengths": lengths, "repeats": repeats}),)
 
     def seconds(self, network: Any, context: Context) -> float:

@@ -41,9 +41,9 @@ class Fisher(Part):
 
     def calls(self, context: Context) -> tuple[Call, ...]:
         """Return the measure of Fisher memory of any network."""
-        if context.quick:
-            return (Call("network-fisher", {"trajectories": 4, "longest": 256, "washout": 50}),)
         few = (context.facts.get("state_size") or 0) > _LARGE
+        if context.quick:
+            return (Call("network-fisher", {"trajectories": 2 if few else 4, "longest": 256, "washout": 50}),)
         return (Call("network-fisher", {"trajectories": 4 if few else 8, "longest": 512}),)
 
     def seconds(self, network: Any, context: Context) -> float:
