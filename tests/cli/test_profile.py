@@ -1,7 +1,7 @@
 """The command profile: what it prints, keeps and writes, and how it answers mistakes."""
 
-import html
 import contextlib
+import html
 import json
 import re
 import shlex
