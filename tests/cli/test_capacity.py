@@ -121,3 +121,24 @@ def test_ctrl_c_says_how_to_go_on(call, monkeypatch, tmp_path):
     done = call("capacity", "rnn", "copy", *TINY, "--folder", tmp_path / "f", "--json")
     assert (done.exit_code, done.stdout) == (1, "")
     assert done.stderr == "interrupted; the same command goes on\n"
+
+
+def test_resume_goes_on_with_a_search(call, call_json, tmp_path, monkeypatch):
+    monkeypatch.setenv("MNEMOSCOPE_RUNS", str(tmp_path))
+    typed = ("capacity", "rnn", "copying", "--hidden", 4, "--seeds", 1, "--grid", "1,2", "--iterations", 10)
+    typed += (
+        "--task-set",
+        "symbols=1",
+        "--train",
+        "batch_size=4",
+        "--train",
+        "test_size=20",
+        "--train",
+        "layout=sequential",
+    )
+    whole = call_json(*typed)["capacities"][0]
+    call(*typed, "--folder", tmp_path / "search", "--budget", 1)  # ends after the first level
+    again = call_json("resume", tmp_path / "search")["capacities"][0]
+    assert again["scores"] == whole["scores"]
+    assert again["complete"]
+    assert "masters copying" in call("resume", tmp_path / "search").stdout

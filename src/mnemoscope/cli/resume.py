@@ -10,7 +10,7 @@ from mnemoscope.cli.output import Json
 from mnemoscope.cli.train import Plot, finish
 
 if TYPE_CHECKING:
-    from mnemoscope.training import Run
+    from mnemoscope.training import Capacity, Run
 
 __all__ = ["resume"]
 
@@ -34,12 +34,12 @@ def resume(
     plot: Plot = None,
     json: Json = False,
 ) -> None:
-    """Go on with a training that was interrupted; the end is the same as if it had never stopped.
+    """Go on with a training or a search of a capacity that was interrupted; the end is as if it had never stopped.
 
     A run that has ended is read from its record and printed again.
     """
 
-    def work(show: bool | None) -> Run | list[Run]:
+    def work(show: bool | None) -> Run | list[Run] | Capacity:
         from mnemoscope.training import resume as go_on
 
         return go_on(run, data=data, device=device, progress=show, trust=trust)

@@ -14,7 +14,7 @@ from mnemoscope.cli.warned import warned
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mnemoscope.training import Run
+    from mnemoscope.training import Capacity, Run
 
 __all__ = ["Plot", "finish", "train"]
 
@@ -119,10 +119,10 @@ def train(
     finish(lambda show: found.run(folder=folder, root=root(), progress=show), plot, json)
 
 
-def finish(work: Callable[[bool | None], Run | list[Run]], plot: str | None, json: bool) -> None:
+def finish(work: Callable[[bool | None], Run | list[Run] | Capacity], plot: str | None, json: bool) -> None:
     """Do the work of a training and print what came out; of one that diverged or was interrupted the way on."""
     from mnemoscope.core import chart
-    from mnemoscope.training import Diverged
+    from mnemoscope.training import Capacity, Diverged
 
     if plot is not None:
         chart.check_path(plot)
@@ -137,6 +137,9 @@ def finish(work: Callable[[bool | None], Run | list[Run]], plot: str | None, jso
     except KeyboardInterrupt:
         typer.echo("interrupted; the same command again, or `mnemoscope resume RUN`, goes on", err=True)
         raise typer.Exit(FAILURE) from None
+    if isinstance(made, Capacity):
+        _finish_search(made, plot, json)
+        return
     several = made if isinstance(made, list) else [made]
     if plot is not None:
         chart.save(chart.beside(*(run.plot() for run in several)) if len(several) > 1 else several[0].plot(), plot)
@@ -144,6 +147,17 @@ def finish(work: Callable[[bool | None], Run | list[Run]], plot: str | None, jso
         print_json({"runs": [run.to_dict() for run in several]} if isinstance(made, list) else several[0].to_dict())
     else:
         _print(several, plot)
+
+
+def _finish_search(found: Capacity, plot: str | None, json: bool) -> None:
+    from mnemoscope.core import chart
+
+    if plot is not None:
+        chart.save(found.plot(), plot)
+    if json:
+        print_json({"capacities": [found.to_dict()], "comparisons": []})
+    else:
+        console().print(str(found), style="bold", soft_wrap=True)
 
 
 def _print(found: list[Run], plot: str | None) -> None:

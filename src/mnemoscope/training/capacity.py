@@ -32,6 +32,9 @@ from mnemoscope.training.spec import describe_task, task_of
 
 __all__ = ["capacity"]
 
+_UNRECORDED = ("progress", "callbacks", "workers")
+"""Settings of trainings that no number depends on."""
+
 
 def capacity(
     network: Network,
@@ -181,7 +184,7 @@ def _opened(plan: _Plan, asked: Mapping[str, Any]) -> AbstractContextManager[run
         "quorum": plan.quorum,
         "iterations": plan.iterations,
         "warm_start": plan.warm_start,
-        "training": dict(plan.training),
+        "training": {name: value for name, value in plan.training.items() if name not in _UNRECORDED},
     }
     return runs.open(spec, folder=plan.folder, kind="capacity")
 

@@ -12,6 +12,8 @@ from mnemoscope import runs
 from mnemoscope.core.errors import UserError
 from mnemoscope.core.plugins import is_location
 from mnemoscope.tasks import Task
+from mnemoscope.training.capacity import capacity
+from mnemoscope.training.capacity_result import Capacity
 from mnemoscope.training.fit import fit_with
 from mnemoscope.training.options import Options
 from mnemoscope.training.population import fit_population
@@ -29,7 +31,7 @@ def resume(
     device: str | None = None,
     progress: bool | None = None,
     trust: bool = False,
-) -> Run | list[Run]:
+) -> Run | list[Run] | Capacity:
     """Go on with a run where it stopped; the end is the same, bit for bit, as if it had never stopped.
 
     Parameters
@@ -49,10 +51,12 @@ def resume(
 
     Returns
     -------
-    Run, or a list of them for a population. A run that has ended is read from its record.
+    Run, or a list of them for a population, or the Capacity of a search. A run that has ended is read from its record.
     """
     record = runs.load(run, root)
     spec = record.spec
+    if record.kind == "capacity":
+        return _search(record, data, progress, trust)
     if record.kind not in ("fit", "population") or "training" not in spec:
         raise UserError(f"run {record.id} must be a training (fit or population), got one of kind {record.kind!r}")
     if spec["version"] > VERSION:
@@ -81,6 +85,18 @@ def _population(spec: dict[str, Any], task: Task, folder: Path, device: str | No
     vectors = {name: spec[name] for name in ("lr", "lr_orthogonal", "penalty")}
     common = {"seeds": spec["seeds"], "readout": spec["readout"], "device": device, **spec["training"], **vectors}
     return fit_population(layers, task, folder=folder, known=_known(spec), progress=progress, **common)
+
+
+def _search(record: runs.Record, data: Any, progress: bool | None, trust: bool) -> Capacity:
+    """Go on with a search; what is left of its budget is not recorded, so that it is searched to the end."""
+    spec = dict(record.spec)
+    name, task = spec.pop("network"), _with_data(rebuild_task(spec.pop("task")), data)
+    if not isinstance(name, str):
+        raise UserError(f"the network of run {record.id} was given as an object; call capacity with the same folder")
+    if is_location(name) and not trust:
+        raise UserError(f"run {record.id} uses the code of {name}; look at it, and allow it with trust=True (--trust)")
+    training = spec.pop("training")
+    return capacity(name, task, folder=Path(record.folder), progress=progress, **spec, **training)
 
 
 def _known(spec: dict[str, Any]) -> dict[str, Any]:
