@@ -287,7 +287,12 @@ def test_a_real_interrupt_of_a_real_process(folder):
     """The process is stopped once a first result is on disk; it still writes its page, and can go on."""
     arguments = ["profile", "rnn", "--hidden", "24", "--seeds", "50", "--html", "x.html"]
     running = subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", PROGRAM, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A shell starts what runs in its background deaf to Ctrl-C, and these tests with it.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     kept = folder / "x.profile.json"
     for _ in range(1200):
