@@ -286,13 +286,10 @@ def test_ctrl_c_without_a_page_promises_nothing(call, folder):
 def test_a_real_interrupt_of_a_real_process(folder):
     """The process is stopped once a first result is on disk; it still writes its page, and can go on."""
     arguments = ["profile", "rnn", "--hidden", "24", "--seeds", "50", "--html", "x.html"]
+    # A shell starts what runs in its background deaf to Ctrl-C, and these tests with it.
+    hear = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
     running = subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        # A shell starts what runs in its background deaf to Ctrl-C, and these tests with it.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        [sys.executable, "-c", hear + PROGRAM, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     kept = folder / "x.profile.json"
     for _ in range(1200):
