@@ -280,3 +280,13 @@ def _separation() -> Section:
             )
         ],
     )
+
+
+def crowded() -> Page:
+    """A page whose chart has four marks close to each other."""
+    marks = tuple(Mark(kind="x", label=f"limit {k}", value=50.0 + k) for k in range(4))
+    series = Series(entry="a", x=[10, 40, 53, 100], y=[1.0, 0.9, 0.1, 0.1])
+    drawing = Curves(series=[series], x_title="x", y_title="y", marks=marks, points=True)
+    figure = Figure(name="crowded", title="Crowded", drawing=drawing, alt="Four limits.", how="By hand.", command="")
+    section = Section(name="one", title="One", figures=[figure])
+    return Page(title="Crowded", subtitle="", entries=[Entry(key="a", label="a", role="subject")], sections=[section])

@@ -8,8 +8,9 @@ import struct
 from xml.etree import ElementTree
 
 import pytest
-from tests.report.sample import HOSTILE, page
+from tests.report.sample import HOSTILE, crowded, page
 
+from mnemoscope.report import write
 from mnemoscope.report.tables import figure_csv, number, table_csv, table_latex
 from mnemoscope.report.theme import DARK, LIGHT
 
@@ -372,3 +373,14 @@ def test_controls_have_names_and_links_lead_somewhere(open_page):
         ];
     }""")
     assert (unnamed, twice, broken) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_names_of_marks_that_are_close_do_not_cover_each_other(open_page, tmp_path, width):
+    opened = open_page(write(crowded(), tmp_path / "crowded.html"), width=width)
+    boxes = [one.bounding_box() for one in opened.figure("crowded").locator("text.halo", has_text="limit").all()]
+    assert len(boxes) == 4
+    for i, a in enumerate(boxes):
+        for b in boxes[:i]:
+            apart = a["x"] + a["width"] <= b["x"] or b["x"] + b["width"] <= a["x"]
+            assert apart or abs(a["y"] - b["y"]) >= 12

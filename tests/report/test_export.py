@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
+from itertools import pairwise
 from xml.etree import ElementTree
 
 import pytest
-from tests.report.sample import HOSTILE, page
+from tests.report.sample import HOSTILE, crowded, page
 
 from mnemoscope.report import Curves, Entry, Figure, Mark, Page, Plane, Ranked, Section, Series, Value, export
 from mnemoscope.report.draw_curves import draw_curves
@@ -180,3 +181,12 @@ def test_charts_with_little_in_them_are_drawn(drawing, tmp_path):
 def test_all_networks_of_a_page_without_a_chart(tmp_path):
     made = dataclasses.replace(page(), sections=[])
     assert [file.name for file in export(made, tmp_path)] == ["methods.txt", "references.bib"]
+
+
+def test_names_of_marks_that_are_close_do_not_cover_each_other(tmp_path):
+    export(crowded(), tmp_path)
+    root = ElementTree.fromstring((tmp_path / "crowded.svg").read_bytes())
+    names = [node for node in root.iter(f"{SVG}text") if "".join(node.itertext()).startswith("limit")]
+    heights = sorted(float(node.get("y")) for node in names)
+    assert len(heights) == 4
+    assert min(b - a for a, b in pairwise(heights)) >= 6.5

@@ -20,6 +20,7 @@ from torch import nn
 from mnemoscope.core.errors import Description, UserError, expected, positive_int
 from mnemoscope.nn.classifier import Classifier
 from mnemoscope.nn.registry import get
+from mnemoscope.nn.sizing import largest_within
 
 __all__ = ["COUNTED", "Sized", "parameters_of", "size_for", "sized"]
 
@@ -164,15 +165,15 @@ def _search(name: str, count: Count, budget: int) -> Sized:
     least = at(1)
     if least.parameters > budget:
         raise expected("parameters", f"at least {least.parameters}, which {name} has at size {least.size}", budget)
-    low, high = least.size, 2 * least.size
-    while at(high).parameters <= budget:
-        if high >= _FLAT and at(high).parameters == least.parameters:
-            raise UserError(f"{name} has {least.parameters} parameters at every size: none is found for {budget}")
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if at(middle).parameters <= budget else (low, middle)
-    below, above = at(low), at(high)
+
+    def counted(size: int) -> int:
+        found = at(size).parameters
+        if size >= _FLAT and found == least.parameters:
+            raise UserError(f"{name} has {found} parameters at every size: none is found for {budget}")
+        return found
+
+    low = largest_within(counted, budget, least.size)
+    below, above = at(low), at(low + 1)
     return above if above.parameters - budget < budget - below.parameters else below
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-__all__ = ["LEVEL", "Difference", "Interval", "difference", "mean_interval"]
+__all__ = ["LEVEL", "Difference", "Interval", "difference", "mean_interval", "student"]
 
 LEVEL = 0.95
 """Of every interval."""
@@ -44,7 +44,7 @@ def mean_interval(values: Sequence[float], stderr: float | None = None) -> Inter
     """
     mean = float(np.mean(values))
     if len(values) > 1:
-        half = _student(len(values) - 1) * float(np.std(values, ddof=1)) / len(values) ** 0.5
+        half = student(len(values) - 1) * float(np.std(values, ddof=1)) / len(values) ** 0.5
     elif stderr is not None and math.isfinite(stderr):
         half = float(special.ndtri((1 + LEVEL) / 2)) * stderr
     else:
@@ -69,10 +69,10 @@ def difference(a: Sequence[float], b: Sequence[float], *, paired: bool = False) 
     if error == 0:
         return Difference(value, value, value, "no scatter over seeds on either side")
     freedom = sum(parts) ** 2 / sum(part**2 / (len(side) - 1) for part, side in zip(parts, (a, b), strict=True))
-    half = _student(freedom) * error
+    half = student(freedom) * error
     return Difference(value, value - half, value + half, f"Welch, independent seeds, {freedom:.1f} degrees of freedom")
 
 
-def _student(freedom: float) -> float:
+def student(freedom: float) -> float:
     """Return the quantile of Student's t, from where it does not cost the import of scipy.stats."""
     return float(special.stdtrit(freedom, (1 + LEVEL) / 2))

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from scipy import special
 
 from mnemoscope.profiles.rows import Row, scalar
-from mnemoscope.profiles.statistics import LEVEL, difference
+from mnemoscope.profiles.statistics import difference, student
 from mnemoscope.profiles.verdict_axes import Axis
 
 __all__ = ["Measured", "Outcome", "compared", "goodness", "measured", "show", "spoken"]
@@ -122,7 +121,7 @@ def _outside(good: float, others: Sequence[float]) -> Outcome:
     r"""Compare one value with the prediction interval :math:`\bar{x} \pm t s \sqrt{1 + 1/n}` of several."""
     mean, count = float(np.mean(others)), len(others)
     spread = float(np.std(others, ddof=1)) * math.sqrt(1 + 1 / count)
-    half = float(special.stdtrit(count - 1, (1 + LEVEL) / 2)) * spread
+    half = student(count - 1) * spread
     return _sign(good - mean) if abs(good - mean) > half else "open"
 
 

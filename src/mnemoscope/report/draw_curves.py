@@ -34,9 +34,9 @@ def draw_curves(drawing: Curves, shown: Shown) -> tuple[Canvas, float]:
     bounds = [(mark, _mark_points(drawing, mark)) for mark in drawing.marks if mark.kind == "xy"]
     x, y = _scales(drawing, lines, bounds, shown)
     _axes(canvas, drawing, x, y)
-    ends = []
+    ends, taken = [], list[tuple[int, float, float]]()
     for mark in drawing.marks:
-        _straight(canvas, mark, x, y)
+        _straight(canvas, mark, x, y, taken)
     for mark, points in bounds:
         canvas.path(_path(points, x, y), **_DOTTED)
         ends += _end(points, x, y, mark.label, SOFT, False)
@@ -143,7 +143,8 @@ def _band(canvas: Canvas, points: Sequence[_Point], x: Scale, y: Scale, colour: 
         canvas.path(f"M{'L'.join([*up, *down])}Z", fill=colour, fill_opacity=0.16)
 
 
-def _straight(canvas: Canvas, mark: Mark, x: Scale, y: Scale) -> None:
+def _straight(canvas: Canvas, mark: Mark, x: Scale, y: Scale, taken: list[tuple[int, float, float]]) -> None:
+    """Draw a line with its name; `taken` are the rows, and from where to where, of names that stand there already."""
     if mark.kind == "y" and y.holds(mark.value):
         canvas.line(x.start, y.at(mark.value), x.end, y.at(mark.value), **_DOTTED)
         canvas.text(x.end, y.at(mark.value) + 8, mark.label, size=6.5, anchor="end", fill=SOFT)
@@ -152,7 +153,15 @@ def _straight(canvas: Canvas, mark: Mark, x: Scale, y: Scale) -> None:
         late = place > (x.start + x.end) / 2
         canvas.line(place, y.start, place, y.end, **_DOTTED)
         anchor = "end" if late else "start"
-        canvas.text(place + (-3 if late else 3), y.end + 5, mark.label, size=6.5, anchor=anchor, fill=SOFT)
+        wide = width_of(mark.label, 6.5)
+        left = place - 3 - wide if late else place + 3
+        row = next(i for i in range(len(taken) + 1) if _is_free(i, left, left + wide, taken))
+        taken.append((row, left, left + wide))
+        canvas.text(place + (-3 if late else 3), y.end + 5 + 8 * row, mark.label, size=6.5, anchor=anchor, fill=SOFT)
+
+
+def _is_free(row: int, left: float, right: float, taken: Sequence[tuple[int, float, float]]) -> bool:
+    return all(other != row or right + 2 < start or end + 2 < left for other, start, end in taken)
 
 
 def _end(points: Sequence[_Point], x: Scale, y: Scale, name: str, colour: str, bold: bool) -> list[End]:

@@ -59,9 +59,9 @@ class Source(ABC):
     def load(self, tensors: Mapping[str, Tensor]) -> None:
         """Take over what `tensors` returned."""
 
+    @abstractmethod
     def tests(self) -> dict[str, tuple[Task, Iterator[Batch]]]:
         """Return the tests by label, each with its task."""
-        raise NotImplementedError
 
 
 class Fresh(Source):

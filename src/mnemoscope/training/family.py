@@ -9,6 +9,7 @@ import torch
 
 from mnemoscope.core.errors import choice, expected, positive_int
 from mnemoscope.nn.registry import create, get
+from mnemoscope.nn.sizing import largest_within
 
 __all__ = ["COUNTS", "Member", "count_parameters", "family"]
 
@@ -112,11 +113,6 @@ def family(
 
         if at(1) > budget:
             raise expected("parameters", f"at least {at(1)}, which {network} of depth {layers} has at size 1", budget)
-        low, high = 1, 2
-        while at(high) <= budget:
-            low, high = high, 2 * high
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if at(middle) <= budget else (low, middle)
-        members.append(Member(network, layers, low, at(low)))
+        width = largest_within(at, budget)
+        members.append(Member(network, layers, width, at(width)))
     return members

@@ -22,7 +22,8 @@ const curves = {
     const plot = svg(root, "g", { "clip-path": `url(#clip-${view.name})` });
     for (const one of kept) band(plot, one, x, y, view);
     const drawn = kept.flatMap((one) => one.points.map((p) => ({ x: x.at(p.x), y: y.at(p.y) })));
-    for (const mark of figure.marks) markLine(root, plot, mark, frame, x, y, drawn);
+    const taken = [];
+    for (const mark of figure.marks) markLine(root, plot, mark, frame, x, y, drawn, taken);
     const bounds = figure.marks.filter((mark) => mark.kind === "xy").map((mark) => markCurve(plot, mark, x, y, frame, view)).filter(Boolean);
     for (const one of kept) line(plot, one, x, y);
     const ends = kept.map((one) => lastPoint(one, x, y, frame)).filter(Boolean);
@@ -124,7 +125,7 @@ function markCurve(plot, mark, x, y, frame, view) {
   return { ...lastPoint(one, x, y, frame), text: mark.label };
 }
 
-function markLine(root, plot, mark, frame, x, y, drawn) {
+function markLine(root, plot, mark, frame, x, y, drawn, taken) {
   const along = mark.kind === "x" ? x : y;
   if (!"xy".includes(mark.kind) || mark.kind === "xy" || !finite(mark.value)) return;
   if ((along.log && mark.value <= 0) || mark.value < along.low || mark.value > along.high) return;
@@ -132,17 +133,19 @@ function markLine(root, plot, mark, frame, x, y, drawn) {
   const ends = mark.kind === "x" ? { x1: place, x2: place, y1: frame.top, y2: frame.bottom } : { x1: frame.left, x2: frame.right, y1: place, y2: place };
   svg(plot, "line", { class: "mark", ...ends });
   const spots = mark.kind === "x"
-    ? [[place + 6, frame.top + 10], [place - 6 - size, frame.top + 10], [place + 6, frame.bottom - 10], [place - 6 - size, frame.bottom - 10]]
+    ? [10, 25, 40, 55].map((down) => frame.top + down).concat(frame.bottom - 10).flatMap((base) => [[place + 6, base], [place - 6 - size, base]])
     : [[frame.right - 4 - size, place - 7], [frame.left + 6, place - 7], [frame.right - 4 - size, place + 16], [frame.left + 6, place + 16]];
-  const [left, base] = emptiest(spots, size, frame, drawn);
+  const [left, base] = emptiest(spots, size, frame, drawn, taken);
+  taken.push({ left, base, right: left + size });
   svg(root, "text", { class: "halo", x: left, y: base }, text);
 }
 
-// Of some places for a text the one with the fewest points under it, the first of equal ones.
-function emptiest(spots, size, frame, drawn) {
+// Of some places for a text the one with the fewest points under it, the first of equal ones; never on another text.
+function emptiest(spots, size, frame, drawn, taken) {
   const crowd = ([left, base]) => {
     const out = left < frame.left || left + size > frame.right || base > frame.bottom || base < frame.top ? 1e6 : 0;
-    return out + drawn.filter((p) => p.x > left - 6 && p.x < left + size + 6 && p.y > base - 18 && p.y < base + 8).length;
+    const on = taken.some((one) => Math.abs(one.base - base) < 13 && left < one.right + 6 && left + size > one.left - 6) ? 1e3 : 0;
+    return out + on + drawn.filter((p) => p.x > left - 6 && p.x < left + size + 6 && p.y > base - 18 && p.y < base + 8).length;
   };
   return spots.reduce((best, spot) => (crowd(spot) < crowd(best) ? spot : best));
 }
