@@ -19,6 +19,7 @@ from step_time import training_step
 from torch import nn
 
 import mnemoscope as ms
+from mnemoscope.training.affine import Buffers, class_major_members
 
 MEMBERS, HIDDEN = 16, 32
 SHAPES = {"L=1, T=220, B=32": (1, 220, 32), "L=2, T=16, B=128": (2, 16, 128)}
@@ -40,18 +41,18 @@ def all_at_once(layers: int, steps: int, batch: int) -> Step:
     population = ms.nn.Population([ms.nn.RNN(10, HIDDEN, layers) for _ in range(MEMBERS)])
     heads = [nn.Linear(HIDDEN, 10) for _ in range(MEMBERS)]
     weight = nn.Parameter(torch.stack([head.weight.detach() for head in heads]))
-    bias = nn.Parameter(torch.stack([head.bias.detach() for head in heads]).unsqueeze(2))
+    bias = nn.Parameter(torch.stack([head.bias.detach() for head in heads]))
     x = torch.randn(MEMBERS, steps, batch, 10)
-    labels = torch.randint(10, (MEMBERS, steps * batch))
+    labels = torch.randint(10, (steps * MEMBERS, batch))
     optimiser = torch.optim.RMSprop([*population.parameters(), weight, bias], lr=1e-4)
+    buffers = Buffers()
 
     def step() -> None:
         optimiser.zero_grad()
         output, _ = population(x)
-        # Classes before examples: the softmax over few classes is then twenty times as fast.
-        logits = torch.baddbmm(bias, weight, output.flatten(1, 2).mT)
+        logits = class_major_members(output, weight, bias, buffers)
         # The sum of the members' mean losses: each member's gradient is that of its own loss.
-        (MEMBERS * F.cross_entropy(logits, labels)).backward()
+        (MEMBERS * F.cross_entropy(logits.flatten(0, 1), labels)).backward()
         optimiser.step()
 
     return step

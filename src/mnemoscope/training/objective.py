@@ -56,37 +56,39 @@ class Objective:
         """Return the loss."""
         if not self.fast:
             return (self.own or self.task.loss)(self.model.answers(hidden), batch)
-        rows, targets = self._counted(hidden, batch)
+        counted, first, targets = self._counted(hidden, batch)
         readout = self.model.readout
         assert isinstance(readout, nn.Linear)
         if self.task.kind == "classification":
-            weights = (readout.weight, readout.bias)
-            if torch.is_autocast_enabled(rows.device.type):
-                logits = readout(rows).mT
+            if torch.is_autocast_enabled(hidden.device.type):
+                logits = readout(counted[first:].flatten(0, 1)).mT
             else:
-                logits = class_major(rows, *weights, self.buffers)
+                logits = class_major(counted, readout.weight, readout.bias, self.buffers, first)
             return F.cross_entropy(logits.unsqueeze(0), targets.unsqueeze(0), ignore_index=_IGNORED)
-        answers = readout(rows)
+        answers = readout(counted[first:].flatten(0, 1))
         answers = answers.squeeze(-1) if batch.per_sequence else answers
         targets = targets.to(answers.dtype)
         if self.task.kind == "binary":
             return F.binary_cross_entropy_with_logits(answers, targets)
         return F.mse_loss(answers, targets)
 
-    def _counted(self, hidden: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Return the rows that count, and at least not many more, with their targets."""
+    def _counted(self, hidden: Tensor, batch: Batch) -> tuple[Tensor, int, Tensor]:
+        """Return outputs (.., .., n), the first of their steps that counts, and the targets of the rows from there.
+
+        Few rows that do not count are among them, and ignored.
+        """
         steps, size = hidden.shape[:2]
         if batch.per_sequence:
             ends = batch.lengths - 1
-            return hidden[ends, torch.arange(size, device=ends.device)], batch.targets
+            return hidden[ends, torch.arange(size, device=ends.device)].unsqueeze(0), 0, batch.targets
         count, last = counted_steps(batch.mask)
         if last is not None:
-            return hidden[steps - last :].flatten(0, 1), batch.targets[steps - last :].flatten(0, 1)
+            return hidden, steps - last, batch.targets[steps - last :].flatten(0, 1)
         mask, targets = batch.mask.flatten(), batch.targets.flatten(0, 1)
         if self.task.kind == "classification" and count > _GATHER * mask.numel():
-            return hidden.flatten(0, 1), targets.masked_fill(~mask, _IGNORED)
+            return hidden, 0, targets.masked_fill(~mask, _IGNORED)
         chosen = mask.nonzero().squeeze(1)
-        return hidden.flatten(0, 1).index_select(0, chosen), targets.index_select(0, chosen)
+        return hidden.flatten(0, 1).index_select(0, chosen).unsqueeze(0), 0, targets.index_select(0, chosen)
 
 
 def quick_score(

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from mnemoscope.tasks import Batch, Task
-from mnemoscope.training.affine import Buffers, class_major
+from mnemoscope.training.affine import Buffers, class_major_members
 from mnemoscope.training.objective import counted_steps
 
 __all__ = ["aligned", "stacked_losses"]
@@ -44,40 +44,45 @@ def stacked_losses(
     weights
         Stacked; those of the readout are used.
     """
-    rows, targets, mask = _counted(hidden, batches)
+    counted, first, targets, mask = _counted(hidden, batches)
     weight, bias = weights["readout.weight"], weights.get("readout.bias")
     if task.kind == "classification":
-        logits = class_major(rows, weight, bias, buffers)
-        return _mean(F.cross_entropy(logits, targets, reduction="none"), mask)
+        logits = class_major_members(counted, weight, bias, buffers, first)
+        losses = F.cross_entropy(logits.flatten(0, 1), targets.transpose(0, 1).flatten(0, 1), reduction="none")
+        return _mean(losses.unflatten(0, logits.shape[:2]).transpose(0, 1), mask)
+    rows = counted[:, first:].flatten(1, 2)
     answers = rows @ weight.mT if bias is None else torch.baddbmm(bias.unsqueeze(1), rows, weight.mT)
+    answers = answers.unflatten(1, targets.shape[1:3])
     answers = answers.squeeze(-1) if batches[0].per_sequence else answers
     targets = targets.to(answers.dtype)
     each = F.binary_cross_entropy_with_logits if task.kind == "binary" else F.mse_loss
     return _mean(each(answers, targets, reduction="none"), mask)
 
 
-def _counted(hidden: Tensor, batches: Sequence[Batch]) -> tuple[Tensor, Tensor, Tensor | None]:
-    """Return rows, targets and, where not all of these count, which do; members in front."""
+def _counted(hidden: Tensor, batches: Sequence[Batch]) -> tuple[Tensor, int, Tensor, Tensor | None]:
+    """Return outputs (members, .., .., n), the first of their steps that counts, and from there the targets.
+
+    The last is which of these count, where not all do.
+    """
     steps = hidden.shape[1]
     targets = torch.stack([batch.targets for batch in batches])
     if batches[0].per_sequence:
         ends = torch.stack([batch.lengths for batch in batches]) - 1
         index = ends[:, None, :, None].expand(-1, -1, -1, hidden.shape[-1])
-        return hidden.gather(1, index).squeeze(1), targets, None
+        return hidden.gather(1, index), 0, targets.unsqueeze(1), None
     lasts = {counted_steps(batch.mask)[1] for batch in batches}
     last = lasts.pop() if len(lasts) == 1 else None
     if last is not None:
-        return hidden[:, steps - last :].flatten(1, 2), targets[:, steps - last :].flatten(1, 2), None
-    mask = torch.stack([batch.mask for batch in batches]).flatten(1)
-    return hidden.flatten(1, 2), targets.flatten(1, 2), mask
+        return hidden, steps - last, targets[:, steps - last :], None
+    return hidden, 0, targets, torch.stack([batch.mask for batch in batches])
 
 
 def _mean(each: Tensor, mask: Tensor | None) -> Float[Tensor, " members"]:
     """Return for each member the mean over what counts."""
     if mask is None:
         return each.flatten(1).mean(1)
-    counted = mask.to(each.dtype) if each.dim() == 2 else mask.unsqueeze(-1).to(each.dtype)
-    width = 1 if each.dim() == 2 else each.shape[-1]
+    counted = mask.to(each.dtype) if each.dim() == 3 else mask.unsqueeze(-1).to(each.dtype)
+    width = 1 if each.dim() == 3 else each.shape[-1]
     # Zero times infinity is not a number: what does not count is put aside, not multiplied by zero.
     kept = torch.where(counted.bool(), each, torch.zeros_like(each))
     return kept.flatten(1).sum(1) / (width * counted.flatten(1).sum(1))
