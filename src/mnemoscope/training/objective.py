@@ -17,7 +17,7 @@ from mnemoscope.tasks import Batch, Task
 from mnemoscope.training.affine import Buffers, class_major
 from mnemoscope.training.model import Model
 
-__all__ = ["Loss", "Objective", "counted_steps", "is_plain", "quick_score"]
+__all__ = ["Loss", "Objective", "counted_steps", "is_plain", "quick_score", "rows_from"]
 
 Loss = Callable[[Tensor, Batch], Tensor]
 """An own loss: of the answers (time, batch, answers) and the batch."""
@@ -61,11 +61,11 @@ class Objective:
         assert isinstance(readout, nn.Linear)
         if self.task.kind == "classification":
             if torch.is_autocast_enabled(hidden.device.type):
-                logits = readout(counted[first:].flatten(0, 1)).mT
+                logits = readout(rows_from(counted, first)).mT
             else:
                 logits = class_major(counted, readout.weight, readout.bias, self.buffers, first)
             return F.cross_entropy(logits.unsqueeze(0), targets.unsqueeze(0), ignore_index=_IGNORED)
-        answers = readout(counted[first:].flatten(0, 1))
+        answers = readout(rows_from(counted, first))
         answers = answers.squeeze(-1) if batch.per_sequence else answers
         targets = targets.to(answers.dtype)
         if self.task.kind == "binary":
@@ -89,6 +89,11 @@ class Objective:
             return hidden, 0, targets.masked_fill(~mask, _IGNORED)
         chosen = mask.nonzero().squeeze(1)
         return hidden.flatten(0, 1).index_select(0, chosen).unsqueeze(0), 0, targets.index_select(0, chosen)
+
+
+def rows_from(hidden: Float[Tensor, "*members time batch n"], first: int) -> Float[Tensor, "*members rows n"]:
+    """Return the rows of the steps from `first` on; a slice that takes all would cost a copy on the way back."""
+    return (hidden[..., first:, :, :] if first else hidden).flatten(-3, -2)
 
 
 def quick_score(

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from mnemoscope.tasks import Batch, Task
 from mnemoscope.training.affine import Buffers, class_major_members
-from mnemoscope.training.objective import counted_steps
+from mnemoscope.training.objective import counted_steps, rows_from
 
 __all__ = ["aligned", "stacked_losses"]
 
@@ -50,7 +50,7 @@ def stacked_losses(
         logits = class_major_members(counted, weight, bias, buffers, first)
         losses = F.cross_entropy(logits.flatten(0, 1), targets.transpose(0, 1).flatten(0, 1), reduction="none")
         return _mean(losses.unflatten(0, logits.shape[:2]).transpose(0, 1), mask)
-    rows = counted[:, first:].flatten(1, 2)
+    rows = rows_from(counted, first)
     answers = rows @ weight.mT if bias is None else torch.baddbmm(bias.unsqueeze(1), rows, weight.mT)
     answers = answers.unflatten(1, targets.shape[1:3])
     answers = answers.squeeze(-1) if batches[0].per_sequence else answers
