@@ -44,12 +44,25 @@ def mnemoscope_command(*arguments, columns=None):
 
 
 def test_readme_python():
-    source = "\n".join(blocks(README, "python"))
+    source = "\n".join(block for block in blocks(README, "python") if ">>>" in block)
     assert source.count(">>>") > 10
     test = doctest.DocTestParser().get_doctest(source, {}, "README.md", "README.md", 0)
     results = doctest.DocTestRunner().run(test)
     assert results.attempted > 10
     assert results.failed == 0
+
+
+def test_readme_capacity_in_two_lines():
+    """The lines as they stand, but for trainings that are cut short."""
+    (source,) = [block for block in blocks(README, "python") if ">>>" not in block]
+    *first, last = ast.parse(source).body
+    names = {"ms": mnemoscope, "short": {"iterations": 2, "test_size": 16, "validation_size": 16}}
+    call = last.value.func.value
+    assert ast.unparse(last.value.func).endswith('.plot') and ast.unparse(call).startswith("ms.capacity(network, 'copying'")
+    call.keywords.append(ast.keyword(None, ast.Name("short", ast.Load())))
+    exec(compile(ast.Module(first, []), "README.md", "exec"), names)
+    chart = eval(compile(ast.fix_missing_locations(ast.Expression(last.value)), "README.md", "eval"), names)
+    assert "delay" in str(chart.to_dict()["layer"])
 
 
 def console_examples():

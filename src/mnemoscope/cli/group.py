@@ -44,12 +44,22 @@ class Commands(TyperGroup):
             code = FAILURE
         except OSError as error:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            code = _say(f"the output cannot be written: {error}", FAILURE)
+            what = "the output cannot be written" if error.filename is None else "a file cannot be used"
+            code = _say(f"{what}: {error}", FAILURE)
+        except (MemoryError, RuntimeError) as error:
+            if not _is_lack_of_memory(error):
+                raise
+            code = _say("not enough memory for this size: choose a smaller one", FAILURE)
         except SystemExit as leaving:
             # Rich leaves so when its reader is gone; nobody else but code that was given does.
             left = isinstance(leaving.__context__, BrokenPipeError)
             code = FAILURE if left else _say("the given code ended the program (sys.exit)", FAILURE)
         sys.exit(code if isinstance(code, int) else 0)
+
+
+def _is_lack_of_memory(error: Exception) -> bool:
+    """Say whether an allocation failed; torch's is a RuntimeError that only its words tell from others."""
+    return isinstance(error, MemoryError) or "can't allocate memory" in str(error)
 
 
 def _say(message: str, code: int) -> int:

@@ -98,12 +98,15 @@ def choose_layout(group: Group, workers: int, *, movable: bool, loss: Loss | Non
     if len(names) == 1:
         return named_layout("sequential", members, workers, threads)
     batches = [_batch(group, group.options[0].batch_size)] * members
-    found = {name: named_layout(name, members, workers, threads) for name in names}
-    if "batched-processes" in names:  # which uses the cores without threads that wait for each other
-        found["batched"] = replace(found["batched"], threads=1)
-    times = {name: _seconds(group, layout, batches, loss) * iterations for name, layout in found.items()}
-    times |= {name: seconds + _START for name, seconds in times.items() if found[name].processes}
-    return found[min(times, key=lambda name: times[name])]
+    found = [named_layout(name, members, workers, threads) for name in names]
+    # On a busy machine threads that wait for each other are slower than one.
+    found += [replace(layout, threads=1) for layout in found if layout.name == "batched" and threads > 1]
+    return min(
+        found,
+        key=lambda layout: (
+            _seconds(group, layout, batches, loss) * iterations + (_START if layout.processes else 0)
+        ),
+    )
 
 
 def why_not_stacked(group: Group, loss: Loss | None) -> str | None:

@@ -22,7 +22,7 @@ DATA = ("fresh", "fixed", "stream")
 PRECISIONS = {"float32": torch.float32, "float64": torch.float64, "bfloat16": torch.float32}
 """Type of the parameters; with bfloat16 they stay in float32 and the network runs under autocast."""
 
-_LOGS, _OFTEN = 100, 100
+_LOGS, _OFTEN = 50, 100
 
 
 @dataclass(frozen=True)
