@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mnemoscope.profiles.statistics import mean_interval
+from mnemoscope.core.intervals import mean_interval
 from mnemoscope.profiles.verdict import verdict
 from mnemoscope.profiles.verdict_axes import AXES, Axis
 from mnemoscope.profiles.verdict_judgement import judge

@@ -8,9 +8,9 @@ import torch
 
 import mnemoscope as ms
 from mnemoscope.core.errors import UserError
+from mnemoscope.core.intervals import wilson
 from mnemoscope.training import capacity, compare_capacities
 from mnemoscope.training.capacity_result import Capacity
-from mnemoscope.training.statistics import wilson
 
 QUICK = {"iterations": 40, "batch_size": 8, "test_size": 40, "validation_size": 40, "lr": 0.01, "layout": "batched"}
 

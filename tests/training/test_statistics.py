@@ -10,19 +10,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from mnemoscope.core.errors import UserError
-from mnemoscope.training.statistics import compare_paired, holm, wilson
+from mnemoscope.core.intervals import wilson
+from mnemoscope.training.statistics import compare_paired, holm
 
 numbers = st.floats(-100, 100).map(lambda x: round(x, 3))
-
-
-@given(st.integers(1, 60).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))), st.sampled_from([0.8, 0.95]))
-def test_wilson_is_scipys(case: tuple[int, int], level: float) -> None:
-    k, n = case
-    found = wilson(k, n, level)
-    wanted = stats.binomtest(k, n).proportion_ci(level, method="wilson")
-    assert found.value == k / n
-    assert found.lower == pytest.approx(wanted.low, abs=1e-12)
-    assert found.upper == pytest.approx(wanted.high, abs=1e-12)
 
 
 @given(st.lists(st.tuples(numbers, numbers), min_size=3, max_size=9))

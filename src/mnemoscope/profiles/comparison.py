@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from mnemoscope.core.intervals import difference
 from mnemoscope.profiles.drawing import number, slug, spoken
 from mnemoscope.profiles.rows import Row, is_done, key, label, scalar
-from mnemoscope.profiles.statistics import difference
 from mnemoscope.report import Cell, Column, Headline, Section, Statement, Table
 
 __all__ = ["COMPARED", "comparative_statements", "differences", "differences_section"]

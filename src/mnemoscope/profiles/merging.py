@@ -7,9 +7,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from mnemoscope.core.intervals import mean_interval
 from mnemoscope.core.result import plain
 from mnemoscope.profiles.registry import Part, PartResult
-from mnemoscope.profiles.statistics import mean_interval
 
 __all__ = ["merge", "unit_of"]
 

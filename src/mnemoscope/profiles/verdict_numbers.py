@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from mnemoscope.core.intervals import difference, student
 from mnemoscope.profiles.rows import Row, scalar
-from mnemoscope.profiles.statistics import difference, student
 from mnemoscope.profiles.verdict_axes import Axis
 
 __all__ = ["Measured", "Outcome", "compared", "goodness", "measured", "show", "spoken"]

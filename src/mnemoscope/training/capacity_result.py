@@ -8,8 +8,9 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from mnemoscope.core import chart
+from mnemoscope.core.intervals import wilson
 from mnemoscope.core.result import Result, result
-from mnemoscope.training.statistics import Comparison, compare_paired, wilson
+from mnemoscope.training.statistics import Comparison, compare_paired
 
 __all__ = ["Capacity"]
 

@@ -103,9 +103,7 @@ def choose_layout(group: Group, workers: int, *, movable: bool, loss: Loss | Non
     found += [replace(layout, threads=1) for layout in found if layout.name == "batched" and threads > 1]
     return min(
         found,
-        key=lambda layout: (
-            _seconds(group, layout, batches, loss) * iterations + (_START if layout.processes else 0)
-        ),
+        key=lambda layout: _seconds(group, layout, batches, loss) * iterations + (_START if layout.processes else 0),
     )
 
 

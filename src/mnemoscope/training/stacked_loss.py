@@ -49,10 +49,10 @@ def stacked_losses(
     if task.kind == "classification":
         logits = class_major_members(counted, weight, bias, buffers, first)
         losses = F.cross_entropy(logits.flatten(0, 1), targets.transpose(0, 1).flatten(0, 1), reduction="none")
-        return _mean(losses.unflatten(0, logits.shape[:2]).transpose(0, 1), mask)
+        return _mean(losses.view(*logits.shape[:2], -1).transpose(0, 1), mask)
     rows = rows_from(counted, first)
     answers = rows @ weight.mT if bias is None else torch.baddbmm(bias.unsqueeze(1), rows, weight.mT)
-    answers = answers.unflatten(1, targets.shape[1:3])
+    answers = answers.view(len(answers), *targets.shape[1:3], -1)
     answers = answers.squeeze(-1) if batches[0].per_sequence else answers
     targets = targets.to(answers.dtype)
     each = F.binary_cross_entropy_with_logits if task.kind == "binary" else F.mse_loss

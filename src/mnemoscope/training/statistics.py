@@ -1,4 +1,4 @@
-"""What a few seeds can say: intervals of success rates, paired differences, and corrections for many questions."""
+"""What a few seeds can say of two networks: paired differences, and corrections for many questions."""
 
 from __future__ import annotations
 
@@ -10,47 +10,14 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from scipy import stats
 
 from mnemoscope.core.errors import Description, UserError, expected
+from mnemoscope.core.intervals import LEVEL, Interval, check_level, student
 
-__all__ = ["Comparison", "Interval", "compare_paired", "holm", "wilson"]
+__all__ = ["Comparison", "compare_paired", "holm"]
 
 _ENUMERATED = 14
 """Pairs up to which all sign patterns are tried; beyond, as many are drawn at random."""
-
-
-@dataclass(frozen=True)
-class Interval:
-    """A share and the interval that holds the true one with the given confidence."""
-
-    value: float
-    lower: float
-    upper: float
-
-
-def wilson(successes: int, trials: int, level: float = 0.95) -> Interval:
-    """Return a success rate with Wilson's interval.
-
-    (p + z^2/2n +- z sqrt(p(1-p)/n + z^2/4n^2)) / (1 + z^2/n), with p = successes / n and z the normal quantile: unlike
-    the textbook's p +- z sqrt(p(1-p)/n) it is not empty when all or none succeed.
-
-    Examples
-    --------
-    >>> rate = wilson(3, 3)
-    >>> f"{rate.value:.2f} [{rate.lower:.2f}, {rate.upper:.2f}]"
-    '1.00 [0.44, 1.00]'
-    """
-    if isinstance(trials, bool) or not isinstance(trials, int) or trials < 1:
-        raise expected("trials", "a positive integer", trials)
-    if isinstance(successes, bool) or not isinstance(successes, int) or not 0 <= successes <= trials:
-        raise expected("successes", f"an integer from 0 to {trials}", successes)
-    z = float(stats.norm.ppf((1 + _level(level)) / 2))
-    p, spread = successes / trials, z * z / trials
-    half = math.sqrt(p * (1 - p) * spread + spread * spread / 4)
-    lower, upper = ((p + spread / 2 + sign * half) / (1 + spread) for sign in (-1, 1))
-    # At the ends the formula gives 0 and 1 up to rounding only.
-    return Interval(p, 0.0 if successes == 0 else lower, 1.0 if successes == trials else upper)
 
 
 @dataclass(frozen=True)
@@ -87,7 +54,7 @@ class Comparison:
 def compare_paired(
     a: Sequence[float] | Float[np.ndarray, " seeds"],
     b: Sequence[float] | Float[np.ndarray, " seeds"],
-    level: float = 0.95,
+    level: float = LEVEL,
     seed: int = 0,
 ) -> Comparison:
     """Compare two networks by what they reached with the same seeds.
@@ -113,7 +80,7 @@ def compare_paired(
     if not np.isfinite(differences).all():
         raise UserError("a and b must be finite, seed by seed: leave out seeds that have no result")
     pairs, mean, deviation = len(differences), float(differences.mean()), float(differences.std(ddof=1))
-    half = float(stats.t.ppf((1 + _level(level)) / 2, pairs - 1)) * deviation / math.sqrt(pairs)
+    half = student(pairs - 1, check_level(level)) * deviation / math.sqrt(pairs)
     correction = 1 - 3 / (4 * (pairs - 1) - 1) if pairs > 2 else math.nan
     effect = _ratio(mean, deviation) * correction
     return Comparison(Interval(mean, mean - half, mean + half), effect, _sign_flips(differences, seed), pairs)
@@ -155,12 +122,6 @@ def _ratio(mean: float, deviation: float) -> float:
     if deviation > 0:
         return mean / deviation
     return 0.0 if mean == 0 else math.copysign(math.inf, mean)
-
-
-def _level(level: float) -> float:
-    if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
-        raise expected("level", "a number between 0 and 1", level)
-    return level
 
 
 def _shapes(a: Any, b: Any) -> Description:

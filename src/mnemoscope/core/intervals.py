@@ -1,4 +1,4 @@
-"""What several seeds say: a mean with its interval, and the difference of two networks with its own."""
+"""Intervals: of a mean over seeds, of the difference of two networks, of a success rate."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-__all__ = ["LEVEL", "Difference", "Interval", "difference", "mean_interval", "student"]
+from mnemoscope.core.errors import expected
+
+__all__ = ["LEVEL", "Difference", "Interval", "check_level", "difference", "mean_interval", "student", "wilson"]
 
 LEVEL = 0.95
-"""Of every interval."""
+"""Of every interval, unless another is asked for."""
 
 
 class Interval(NamedTuple):
@@ -73,6 +75,37 @@ def difference(a: Sequence[float], b: Sequence[float], *, paired: bool = False) 
     return Difference(value, value - half, value + half, f"Welch, independent seeds, {freedom:.1f} degrees of freedom")
 
 
-def student(freedom: float) -> float:
+def wilson(successes: int, trials: int, level: float = LEVEL) -> Interval:
+    """Return a success rate with Wilson's interval.
+
+    (p + z^2/2n +- z sqrt(p(1-p)/n + z^2/4n^2)) / (1 + z^2/n), with p = successes / n and z the normal quantile: unlike
+    the textbook's p +- z sqrt(p(1-p)/n) it is not empty when all or none succeed.
+
+    Examples
+    --------
+    >>> rate = wilson(3, 3)
+    >>> f"{rate.value:.2f} [{rate.lower:.2f}, {rate.upper:.2f}]"
+    '1.00 [0.44, 1.00]'
+    """
+    if isinstance(trials, bool) or not isinstance(trials, int) or trials < 1:
+        raise expected("trials", "a positive integer", trials)
+    if isinstance(successes, bool) or not isinstance(successes, int) or not 0 <= successes <= trials:
+        raise expected("successes", f"an integer from 0 to {trials}", successes)
+    z = float(special.ndtri((1 + check_level(level)) / 2))
+    p, spread = successes / trials, z * z / trials
+    half = math.sqrt(p * (1 - p) * spread + spread * spread / 4)
+    lower, upper = ((p + spread / 2 + sign * half) / (1 + spread) for sign in (-1, 1))
+    # At the ends the formula gives 0 and 1 up to rounding only.
+    return Interval(p, 0.0 if successes == 0 else lower, 1.0 if successes == trials else upper)
+
+
+def student(freedom: float, level: float = LEVEL) -> float:
     """Return the quantile of Student's t, from where it does not cost the import of scipy.stats."""
-    return float(special.stdtrit(freedom, (1 + LEVEL) / 2))
+    return float(special.stdtrit(freedom, (1 + level) / 2))
+
+
+def check_level(level: float) -> float:
+    """Return the confidence of an interval, or raise the standard error."""
+    if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
+        raise expected("level", "a number between 0 and 1", level)
+    return level

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from mnemoscope.profiles.statistics import difference, mean_interval
+from mnemoscope.core.intervals import difference, mean_interval, wilson
 
 values = st.lists(st.floats(-1e3, 1e3).map(lambda x: round(x, 3)), min_size=2, max_size=8)
 
@@ -59,3 +59,13 @@ def test_one_set_of_weights_leaves_no_interval():
     found = difference([1.0], [2.0, 3.0])
     assert (found.value, found.lower, found.clear) == (-1.5, None, False)
     assert "one set of weights" in found.how
+
+
+@given(st.integers(1, 60).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))), st.sampled_from([0.8, 0.95]))
+def test_wilson_is_scipys(case: tuple[int, int], level: float) -> None:
+    k, n = case
+    found = wilson(k, n, level)
+    wanted = stats.binomtest(k, n).proportion_ci(level, method="wilson")
+    assert found.value == k / n
+    assert found.lower == pytest.approx(wanted.low, abs=1e-12)
+    assert found.upper == pytest.approx(wanted.high, abs=1e-12)
