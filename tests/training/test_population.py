@@ -236,6 +236,17 @@ def test_the_fastest_layout_is_measured(monkeypatch):
     assert choose_layout(group, 2, movable=True).processes == 0  # five steps are not worth starting processes
 
 
+def test_a_layout_takes_as_long_as_its_largest_group(monkeypatch):
+    from mnemoscope.training import layout as module
+
+    task = ms.tasks.create("copy", delay=4)
+    group = group_of(networks("rnn", task), task)
+    monkeypatch.setattr(module, "_timed", lambda step, batches: float(len(batches)))
+    uneven = named_layout("batched-processes", 3, 2, 1)
+    assert sorted(map(len, uneven.groups)) == [1, 2]
+    assert module._seconds(group, uneven, [None] * 3, None) == 2.0
+
+
 def test_layouts_divide_the_networks():
     for name in LAYOUTS:
         made = named_layout(name, 5, 2, 4)

@@ -138,12 +138,15 @@ def _batch(group: Group, size: int) -> Batch:
 
 
 def _seconds(group: Group, layout: Layout, batches: Sequence[Batch], loss: Loss | None) -> float:
-    """Return the time of one step of all networks, in a layout; processes are taken to run side by side."""
+    """Return the time of one step of all networks, in a layout; processes are taken to run side by side.
+
+    The largest group is measured: the others wait for it.
+    """
     before = torch.get_num_threads()
     torch.set_num_threads(layout.threads)
     try:
-        first = list(layout.groups[0])
-        one = _timed(_step(group, first, loss), [batches[k] for k in first])
+        largest = max(layout.groups, key=len)
+        one = _timed(_step(group, largest, loss), [batches[k] for k in largest])
     finally:
         torch.set_num_threads(before)
     return one * -(-len(layout.groups) // max(1, layout.processes))
