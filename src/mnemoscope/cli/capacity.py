@@ -115,6 +115,7 @@ def capacity(
     from mnemoscope.core import chart
     from mnemoscope.training import compare_capacities
     from mnemoscope.training.capacity_inputs import checked_seeds, checked_training, maker
+    from mnemoscope.training.drawing import draw_capacities
 
     if plot is not None:
         chart.check_path(plot)
@@ -145,7 +146,7 @@ def capacity(
     found = [_search(networks[depth], chosen, depth, len(depths), folder, settings, json) for depth in depths]
     compared = compare_capacities(found) if len(found) > 1 and seeds > 1 else []
     if plot is not None:
-        chart.save(chart.beside(*(one.plot() for one in found)) if len(found) > 1 else found[0].plot(), plot)
+        chart.save(draw_capacities(found), plot)
     if json:
         print_json({"capacities": [one.to_dict() for one in found], "comparisons": [one.to_dict() for one in compared]})
         return

@@ -60,6 +60,7 @@ def lines(
     log_y: bool = False,
     legend: str = "",
     marks: bool = False,
+    bands: Mapping[str, tuple[Any, Any]] | None = None,
 ) -> Chart:
     """Draw curves over a common axis.
 
@@ -75,6 +76,8 @@ def lines(
         Title of the legend, which is drawn for two curves or more.
     marks
         Draw the single points too.
+    bands
+        For some of the curves what lies below and above each of their points: their intervals, shaded.
     """
     import altair as alt
 
@@ -86,7 +89,7 @@ def lines(
     ]
     names = list(series)
     many = len(names) > 1
-    key = alt.Legend(title=legend or None, symbolType="stroke") if many else None
+    key = alt.Legend(title=legend or None, symbolType="stroke", symbolOpacity=1) if many else None
     colour = alt.Color("name:N", sort=names, scale=alt.Scale(domain=names, range=_colours(len(names))), legend=key)
     dash = alt.StrokeDash(
         "name:N",
@@ -94,11 +97,12 @@ def lines(
         scale=alt.Scale(domain=names, range=[_DASHES[i % 8] for i in range(len(names))]),
         legend=key,
     )
+    across = alt.X("x:Q", title=x, scale=_scale(log_x, zero=False), axis=_decades([row["x"] for row in rows], log_x))
     chart = (
         _chart(rows)
         .mark_line(point=marks, strokeWidth=2, clip=not marks)  # at the edge half of a point would be cut
         .encode(
-            x=alt.X("x:Q", title=x, scale=_scale(log_x, zero=False), axis=_decades([row["x"] for row in rows], log_x)),
+            x=across,
             y=alt.Y("y:Q", title=y, scale=_scale(log_y), axis=_decades([row["y"] for row in rows], log_y)),
             color=colour,
             strokeDash=dash,
@@ -106,7 +110,7 @@ def lines(
             tooltip=_tips(x, y, legend if many else None),
         )
     )
-    return styled(chart, title)
+    return styled(_shaded(series, bands, across, y, colour) + chart if bands else chart, title)
 
 
 def points(
@@ -293,13 +297,27 @@ def _chart(rows: list[dict[str, Any]]) -> Chart:
     return make.Chart(table(rows))
 
 
+def _shaded(
+    series: Mapping[str, tuple[Any, Any]], bands: Mapping[str, tuple[Any, Any]], x: alt.X, y: str, colour: alt.Color
+) -> Chart:
+    """Draw the intervals of curves, pale, in their colours."""
+    import altair as alt
+
+    rows = [
+        {"x": float(a), "low": float(low), "high": float(high), "name": name}
+        for name, band in bands.items()
+        for a, low, high in zip(series[name][0], *band, strict=True)
+    ]
+    return _chart(rows).mark_area(opacity=0.12).encode(x=x, y=alt.Y("low:Q", title=y), y2="high:Q", color=colour)
+
+
 def _decades(values: list[float], log: bool) -> Any:
     """Label a logarithmic axis by powers of ten, and between them where these are too few; whole numbers as such."""
     import altair as alt
 
     if not log or not values:
         whole = bool(values) and all(value.is_integer() for value in values)
-        return alt.Axis(tickMinStep=1) if whole else alt.Undefined
+        return alt.Axis(tickMinStep=1, tickCount=6) if whole else alt.Undefined
     ticks = _log_ticks(min(values), max(values))
     return alt.Axis(values=ticks, format=".4~e" if min(ticks) < 1e-3 or max(ticks) > 1e4 else ".4~r")
 

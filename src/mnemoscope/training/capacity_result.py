@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float, Int
 from mnemoscope.core import chart
 from mnemoscope.core.intervals import wilson
 from mnemoscope.core.result import Result, result
+from mnemoscope.training.drawing import draw_capacities
 from mnemoscope.training.statistics import Comparison, compare_paired
 
 __all__ = ["Capacity"]
@@ -92,14 +93,7 @@ class Capacity(Result):
 
     def plot(self) -> chart.Chart:
         """Draw the success rate against the difficulty, with its interval."""
-        series = {
-            "success rate": (self.levels, self.curve),
-            "95% from": (self.levels, self.lower),
-            "95% to": (self.levels, self.upper),
-        }
-        return chart.lines(
-            series, x=self.axis, y="success rate", title=f"{self.network} on {self.task}: {self.limit}", marks=True
-        )
+        return draw_capacities([self])
 
     def versus(self, other: Capacity) -> Comparison:
         """Compare the limits of two networks, paired by seed."""

@@ -1,7 +1,8 @@
-"""The picture of a training."""
+"""The pictures of a training and of capacities."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,9 +10,10 @@ import numpy as np
 from mnemoscope.core import chart
 
 if TYPE_CHECKING:
+    from mnemoscope.training.capacity_result import Capacity
     from mnemoscope.training.run import Run
 
-__all__ = ["draw_losses"]
+__all__ = ["draw_capacities", "draw_losses"]
 
 
 def draw_losses(run: Run) -> chart.Chart:
@@ -26,3 +28,17 @@ def draw_losses(run: Run) -> chart.Chart:
     series["without memory"] = (ends, (run.baseline, run.baseline))
     title = f"{run.task.name}: {'failed' if run.status == 'failed' else f'score {run.score:.4g}'}"
     return chart.lines(series, x="steps of the optimiser", y="loss", title=title, log_y=True)
+
+
+def draw_capacities(found: Sequence[Capacity]) -> chart.Chart:
+    """Draw the success rates of networks on one task against its difficulty, with their intervals."""
+    first, several = found[0], len(found) > 1
+    names = {f"{one.network}: {one.limit}" if several else one.network: one for one in found}
+    return chart.lines(
+        {name: (one.levels, one.curve) for name, one in names.items()},
+        bands={name: (one.lower, one.upper) for name, one in names.items()},
+        x=first.axis,
+        y=f"share of seeds that master it, of {len(first.seeds)}",
+        title=f"Capacity on {first.task}" if several else f"{first.network} on {first.task}: {first.limit}",
+        marks=True,
+    )
