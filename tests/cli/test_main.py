@@ -8,7 +8,10 @@ import pytest
 
 import mnemoscope
 
-COMMANDS = ("networks", "show", "cite", "check", "measure", "theory")
+COMMANDS = (
+    *("profile", "compare", "networks", "show", "cite", "check", "measure", "theory"),
+    *("tasks", "data", "train", "capacity", "resume"),
+)
 PROGRAM = "from mnemoscope.cli.main import app; app()"
 
 
@@ -119,3 +122,9 @@ def test_ascii_terminals_are_served(process):
     done = process("show", "eurnn", env={"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"})
     assert done.returncode == 0, done.stderr
     assert "Marin Solja" in done.stdout
+
+
+def test_a_size_beyond_memory_is_one_line(call):
+    done = call("measure", "resources", "rnn", "--hidden", "10000000")
+    assert done.exit_code == 1
+    assert done.stderr == "error: not enough memory for this size: choose a smaller one\n"

@@ -111,6 +111,21 @@ def test_heat_maps_of_nothing(matrix, tmp_path):
     chart.save(chart.heat_map(matrix, x="x", y="y", value="v", diverging=True), tmp_path / "a.svg")
 
 
+def test_bands_are_shaded_in_the_colours_of_their_curves():
+    bands = {"a": ([0.0, 0.5], [1.0, 1.5])}
+    drawn = chart.lines({"a": ([1, 2], [0.5, 1.0]), "b": ([1, 2], [3.0, 2.0])}, bands=bands, x="x", y="y").to_dict()
+    area, line = drawn["layer"]
+    assert area["mark"]["type"] == "area"
+    rows = json.loads(area["data"]["values"])
+    assert rows == [
+        {"x": 1.0, "low": 0.0, "high": 1.0, "name": "a"},
+        {"x": 2.0, "low": 0.5, "high": 1.5, "name": "a"},
+    ]
+    assert area["encoding"]["color"]["scale"] == line["encoding"]["color"]["scale"]
+    assert area["encoding"]["x"] == line["encoding"]["x"]
+    assert line["encoding"]["color"]["legend"]["symbolOpacity"] == 1  # else as pale as the area
+
+
 def test_charts_beside_each_other_keep_their_own_colours():
     both = chart.beside(chart.lines(CURVES, x="x", y="y"), chart.points(CURVES, x="x", y="y")).to_dict()
     assert len(both["concat"]) == 2

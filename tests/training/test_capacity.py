@@ -1,5 +1,6 @@
 """Capacity: the limit that the trainings say, within the budget, the same again from its record."""
 
+import json
 import sys
 
 import numpy as np
@@ -11,6 +12,7 @@ from mnemoscope.core.errors import UserError
 from mnemoscope.core.intervals import wilson
 from mnemoscope.training import capacity, compare_capacities
 from mnemoscope.training.capacity_result import Capacity
+from mnemoscope.training.drawing import draw_capacities
 
 QUICK = {"iterations": 40, "batch_size": 8, "test_size": 40, "validation_size": 40, "lr": 0.01, "layout": "batched"}
 
@@ -91,7 +93,34 @@ def test_really_trained(task) -> None:
     assert found.scores.shape == (len(found.levels), 2)
     assert ((found.scores >= 0) & (found.scores <= 1)).all()
     assert found.parameters == 8 * (4 + 8 + 1) + 4 * 9
-    assert found.plot().to_dict()
+
+
+def test_networks_are_drawn_on_one_chart(task, pretended) -> None:
+    pretended(lambda seed, delay: 1.0 if delay <= 5 + seed else 0.0)
+    settings = {"seeds": 3, "grid": [4, 6, 8, 10], "start": None}
+    found = [capacity("rnn", task, hidden_size=n, **settings) for n in (4, 5)]
+    drawn = draw_capacities(found).to_dict()
+    for layer in drawn["layer"]:
+        rows = json.loads(layer["data"]["values"])
+        assert {row["name"] for row in rows} == {"rnn (n = 4): 6", "rnn (n = 5): 6"}
+    assert [row["y"] for row in rows if "4" in row["name"]] == pytest.approx(found[0].curve.tolist())
+    single = found[0].plot().to_dict()
+    assert single["title"] == "rnn (n = 4) on copying: 6"
+    assert json.loads(single["layer"][0]["data"]["values"])[0]["low"] == pytest.approx(wilson(3, 3).lower)
+
+
+def test_a_training_goes_beyond_the_criterion_before_it_stops(task, monkeypatch) -> None:
+    asked = []
+
+    def fit_population(layers, task, *, target, **rest):
+        asked.append(target)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys.modules["mnemoscope.training.capacity"], "fit_population", fit_population)
+    for criterion in (0.9, 1.0):
+        with pytest.raises(KeyboardInterrupt):
+            capacity("rnn", task, hidden_size=4, criterion=criterion)
+    assert asked == [0.95, 1.0]
 
 
 def test_the_same_again(task) -> None:
