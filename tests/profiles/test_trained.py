@@ -83,6 +83,13 @@ def test_it_divides_its_minutes_and_seeds(asked, tmp_path):
     assert {settings["folder"] for _, _, settings in asked} == {tmp_path / task.name for task in TASKS}
 
 
+@pytest.mark.parametrize(("minutes", "steps"), [(0.1, 500), (3.0, 1500), (10.0, 5000), (60.0, 5000)])
+def test_more_minutes_are_longer_trainings(asked, minutes, steps):
+    result = Trained().run(None, context(minutes=minutes))
+    assert all(settings["iterations"] == steps for _, _, settings in asked)
+    assert f"at most {steps:,} steps" in result.notes[0]
+
+
 def test_networks_are_built_for_each_task_with_weights_of_each_seed(asked):
     Trained().run(None, context())
     for builder, task, _ in asked:

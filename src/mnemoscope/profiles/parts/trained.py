@@ -21,7 +21,9 @@ _TEXT = (
     "The minutes given are divided among the tasks: a limit says what was learned within them, not what could be."
 )
 _SEEDS = 3
-_ITERATIONS = 1500
+_PER_MINUTE, _LEAST, _MOST = 500, 500, 5000
+"""Steps of one training: so many for each minute that is given, within bounds."""
+_TRAINING: dict[str, Any] = {"lr": 3e-3, "batch_size": 64}
 
 
 class TrainedTask(NamedTuple):
@@ -35,8 +37,8 @@ class TrainedTask(NamedTuple):
 
 
 TASKS = (
-    TrainedTask("copying", {"symbols": 5, "alphabet": 8}, 5, 0.99, "steps of delay"),
-    TrainedTask("start-end-similarity", {"symbols": 4, "alphabet": 8}, 12, 0.99, "steps"),
+    TrainedTask("copying", {"symbols": 2, "alphabet": 8}, 5, 0.99, "steps of delay"),
+    TrainedTask("start-end-similarity", {"symbols": 2, "alphabet": 4}, 8, 0.99, "steps"),
     TrainedTask("parity", {"dimensions": 1}, 4, 0.95, "steps"),
     TrainedTask("denoise", {}, 5, 0.99, "steps of delay"),
     TrainedTask("adding", {}, 10, 0.95, "steps"),
@@ -77,7 +79,7 @@ class Trained(Part):
         found: dict[str, Any] = {"minutes": context.train_minutes}
         for i, task in enumerate(TASKS):
             left = minutes - (time.monotonic() - begin) / 60
-            result = _capacity(task, context, max(left / (len(TASKS) - i), 0.01))
+            result = _capacity(task, context, _iterations(minutes), max(left / (len(TASKS) - i), 0.01))
             name = task.name.replace("-", "_")
             scalars[name] = _scalar(result, task)
             found[name] = {
@@ -89,8 +91,9 @@ class Trained(Part):
                 "complete": result.complete,
                 "steps": result.steps.tolist(),
             }
+        steps = f"{_iterations(minutes):,} steps of RMSprop, batches of {_TRAINING['batch_size']}"
         said = (
-            f"Trained with {_SEEDS} seeds, at most {_ITERATIONS:,} steps of RMSprop each, batches of 128, rate 1e-3.",
+            f"Trained with {_SEEDS} seeds, at most {steps}, rate {_TRAINING['lr']:g}.",
             "Bands are Wilson's 95% intervals of the success rate; with three seeds they are wide.",
         )
         return PartResult(scalars=scalars, data=found, notes=said)
@@ -110,7 +113,7 @@ class Trained(Part):
             name=self.name,
             title=self.title,
             headline=headline(
-                rows, subjects, self.name, "copying", "the longest delay after which it repeats 5 symbols"
+                rows, subjects, self.name, "copying", "the longest delay after which it repeats 2 symbols"
             ),
             text=(_TEXT,),
             figures=[
@@ -133,7 +136,12 @@ class Trained(Part):
         return ("ziv2020", "kerg2020", "lizaire2026")
 
 
-def _capacity(task: TrainedTask, context: Context, minutes: float) -> Any:
+def _iterations(minutes: float) -> int:
+    """Return how many steps a training may take, of the minutes that all of them have."""
+    return max(_LEAST, min(_MOST, round(_PER_MINUTE * minutes)))
+
+
+def _capacity(task: TrainedTask, context: Context, iterations: int, minutes: float) -> Any:
     from mnemoscope import tasks
     from mnemoscope.training import capacity
     from mnemoscope.training.capacity_inputs import Builder
@@ -149,8 +157,9 @@ def _capacity(task: TrainedTask, context: Context, minutes: float) -> Any:
         criterion=task.criterion,
         seeds=[context.seed + k for k in range(_SEEDS)],
         start=task.start,
-        iterations=_ITERATIONS,
+        iterations=iterations,
         minutes=minutes,
+        **_TRAINING,
         folder=None if context.folder is None else context.folder / task.name,
         progress=False,
     )
