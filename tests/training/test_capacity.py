@@ -2,6 +2,7 @@
 
 import json
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -85,6 +86,23 @@ def test_budget_of_iterations(task, pretended) -> None:
     assert len(levels) == 3  # a pretended training takes one step for each of two seeds
     assert not found.complete
     assert "budget of 6 iterations" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("took", "needed"),
+    [
+        ({1: 5.2}, 5.2 + 5.2 / 30 * 470),  # one level: all of its time is taken for training
+        ({1: 5.3, 2: 5.8}, 5 + 0.01 * 500),  # two: five seconds to start, 10 ms for each iteration and step
+        ({1: 6.0, 2: 5.8}, 5.8 + 5.8 / 80 * 420),  # no slower with more to do: as if one
+    ],
+)
+def test_starting_is_not_taken_for_training(task, took, needed) -> None:
+    plan = SimpleNamespace(iterations=100, task=SimpleNamespace(harder=lambda level: SimpleNamespace(steps=level)))
+    search = sys.modules["mnemoscope.training.capacity"]._Search(plan, None, {})
+    search.scores = {level: [1.0] for level in took}
+    search.steps = {level: [{1: 30, 2: 40}[level]] for level in took}
+    search.took = took
+    assert search._needed(5) == pytest.approx(needed)
 
 
 def test_really_trained(task) -> None:

@@ -220,15 +220,23 @@ class _Search:
             return f"the budget of {self.plan.budget:,} iterations is used up"
         if self.plan.minutes is None or level in self.seconds_before:
             return ""
-        longest = max((self._pace(done) for done in self.scores), default=0.0)
-        needed = longest * self.plan.iterations * self.plan.task.harder(level).steps
-        if self.scores and self.seconds + needed > 60 * self.plan.minutes:
+        if self.scores and self.seconds + self._needed(level) > 60 * self.plan.minutes:
             return f"of the {self.plan.minutes:g} minutes too few are left for {self.plan.task.difficulty} {level}"
         return ""
 
-    def _pace(self, level: int) -> float:
-        """Return the seconds of an iteration and a step in time, at a level that was tried."""
-        return self.took[level] / max(self.steps[level]) / self.plan.task.harder(level).steps
+    def _needed(self, level: int) -> float:
+        """Return the seconds of a level whose trainings take all their iterations, by those that were tried.
+
+        Time is taken as a + p (iterations x steps), through the levels with the least and the most of these: short
+        trainings spend most of it in starting.
+        """
+        work = {done: max(self.steps[done]) * self.plan.task.harder(done).steps for done in self.scores}
+        least, most = min(work, key=work.__getitem__), max(work, key=work.__getitem__)
+        pace = self.took[most] / work[most]
+        if self.took[most] > self.took[least]:
+            pace = min(pace, (self.took[most] - self.took[least]) / (work[most] - work[least]))
+        rest = self.plan.iterations * self.plan.task.harder(level).steps - work[most]
+        return self.took[most] + pace * rest
 
     def attempt(self, level: int) -> dict[str, Any]:
         """Train all seeds at one level."""
