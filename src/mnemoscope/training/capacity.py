@@ -221,7 +221,7 @@ class _Search:
         if self.plan.minutes is None or level in self.seconds_before:
             return ""
         if self.scores and self.seconds + self._needed(level) > 60 * self.plan.minutes:
-            return f"of the {self.plan.minutes:g} minutes too few are left for {self.plan.task.difficulty} {level}"
+            return f"of the {self.plan.minutes:.3g} minutes too few are left for {self.plan.task.difficulty} {level}"
         return ""
 
     def _needed(self, level: int) -> float:
