@@ -287,6 +287,17 @@ def crowded() -> Page:
     marks = tuple(Mark(kind="x", label=f"limit {k}", value=50.0 + k) for k in range(4))
     series = Series(entry="a", x=[10, 40, 53, 100], y=[1.0, 0.9, 0.1, 0.1])
     drawing = Curves(series=[series], x_title="x", y_title="y", marks=marks, points=True)
-    figure = Figure(name="crowded", title="Crowded", drawing=drawing, alt="Four limits.", how="By hand.", command="")
-    section = Section(name="one", title="One", figures=[figure])
-    return Page(title="Crowded", subtitle="", entries=[Entry(key="a", label="a", role="subject")], sections=[section])
+    return _one_chart("crowded", drawing, ("a",))
+
+
+def vanished() -> Page:
+    """A page with a curve that lies below the floor of its chart from the first point on."""
+    curves = {"a": [1.0, 0.5, 0.1], "gone": [1e-200, 1e-210, 1e-220]}
+    series = [Series(entry=key, x=[1, 2, 3], y=y) for key, y in curves.items()]
+    return _one_chart("vanished", Curves(series=series, x_title="x", y_title="y", log_y=True, decades=6), tuple(curves))
+
+
+def _one_chart(name: str, drawing: Curves, keys: tuple[str, ...]) -> Page:
+    figure = Figure(name=name, title=name, drawing=drawing, alt="A chart.", how="By hand.", command="")
+    entries = [Entry(key=key, label=key, role="reference" if i else "subject") for i, key in enumerate(keys)]
+    return Page(title=name, subtitle="", entries=entries, sections=[Section(name="one", title="One", figures=[figure])])

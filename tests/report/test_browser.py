@@ -8,7 +8,7 @@ import struct
 from xml.etree import ElementTree
 
 import pytest
-from tests.report.sample import HOSTILE, crowded, page
+from tests.report.sample import HOSTILE, crowded, page, vanished
 
 from mnemoscope.report import write
 from mnemoscope.report.tables import figure_csv, number, table_csv, table_latex
@@ -384,3 +384,13 @@ def test_names_of_marks_that_are_close_do_not_cover_each_other(open_page, tmp_pa
         for b in boxes[:i]:
             apart = a["x"] + a["width"] <= b["x"] or b["x"] + b["width"] <= a["x"]
             assert apart or abs(a["y"] - b["y"]) >= 12
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_curve_below_the_floor_leaves_no_name_outside_its_chart(open_page, tmp_path, width):
+    figure = open_page(write(vanished(), tmp_path / "vanished.html"), width=width).figure("vanished")
+    frame = figure.locator("svg").first.bounding_box()
+    for text in figure.locator("svg text").all():
+        box = text.bounding_box()
+        assert frame["y"] - 1 <= box["y"] <= frame["y"] + frame["height"], text.text_content()
+    assert figure.locator("svg text.label", has_text="gone").count() == 0

@@ -328,6 +328,6 @@ class _Search:
 def _ambition(criterion: float) -> float:
     """Return the score on validation that ends a training: halfway from the criterion to a perfect one.
 
-    One that is stopped at the criterion itself fails half of the time on other sequences.
+    One that is stopped at the criterion itself may fall below it on other sequences.
     """
     return (1 + criterion) / 2

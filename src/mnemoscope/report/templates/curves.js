@@ -120,9 +120,9 @@ function band(plot, one, x, y, view) {
 
 function markCurve(plot, mark, x, y, frame, view) {
   const one = points({ entry: null, x: mark.x, y: mark.y }, view);
-  if (!one.points.length) return null;
   svg(plot, "path", { class: "mark", d: path(one.points, x, y) });
-  return { ...lastPoint(one, x, y, frame), text: mark.label };
+  const end = lastPoint(one, x, y, frame);
+  return end && { ...end, text: mark.label };
 }
 
 function markLine(root, plot, mark, frame, x, y, drawn, taken) {

@@ -1,8 +1,7 @@
 // Names at the ends of lines, moved apart where they would lie on each other.
 function lastPoint(one, x, y, frame) {
-  const last = one.points.at(-1);
-  if (!last) return null;
-  const seen = one.points.filter((p) => p.y >= y.low).at(-1) ?? last;
+  const seen = one.points.filter((p) => p.y >= y.low).at(-1);
+  if (!seen) return null; // nothing of it is in the picture
   // A line that leaves through the floor is named where it leaves.
   const next = one.points[one.points.indexOf(seen) + 1];
   let place = { x: x.at(seen.x), y: y.at(seen.y) };
