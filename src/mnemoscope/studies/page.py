@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import os
 import platform
 from collections import Counter
 from collections.abc import Sequence
@@ -66,7 +67,7 @@ def study_page(study: Study, finding: Finding, outcomes: Sequence[Outcome], scal
             "torch": str(torch.__version__),
             "numpy": np.__version__,
             "python": platform.python_version(),
-            "machine": f"{platform.machine()}, {torch.get_num_threads()} threads",
+            "machine": f"{platform.machine()}, {os.cpu_count()} cores",
         },
     )
 

@@ -128,9 +128,9 @@ class ZivTheorem1(Study):
         """Return what was computed."""
         sizes, horizons, seeds = _SIZES[scale]
         return (
-            f"Recurrent arithmetic circuits with M and R in {set(sizes)}, T in {set(horizons)} and depths 1 to 3 were "
-            f"drawn with {len(seeds)} seed(s) each from the default initialisation; the rank of the matrix of outputs "
-            "at the last step, first half of the inputs by second half, over all one-hot input sequences was computed "
+            f"Recurrent arithmetic circuits with M and R of {_listed(sizes)}, T of {_listed(horizons)} and depths "
+            f"1 to 3 were drawn with {len(seeds)} seed(s) each from the default initialisation; the rank of the matrix of "
+            "outputs at the last step, first half of the inputs by second half, over all one-hot input sequences was computed "
             "modulo primes of 61 bits or more, the weights taken as the exact rational values of their floats."
         )
 
@@ -219,3 +219,7 @@ def _table(ranks: Sequence[Rank]) -> Table:
 def _range(values: Any) -> str:
     found = sorted(set(values))
     return str(found[0]) if len(found) == 1 else f"{found[0]} to {found[-1]}"
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    return ", ".join(map(str, numbers))
