@@ -130,8 +130,9 @@ class ZivTheorem1(Study):
         return (
             f"Recurrent arithmetic circuits with M and R of {_listed(sizes)}, T of {_listed(horizons)} and depths "
             f"1 to 3 were drawn with {len(seeds)} seed(s) each from the default initialisation; the rank of the matrix "
-            "of outputs at the last step, first half of the inputs by second half, over all one-hot input sequences was "
-            "computed modulo primes of 61 bits or more, the weights taken as the exact rational values of their floats."
+            "of outputs at the last step, first half of the inputs by second half, over all one-hot input sequences "
+            "was computed modulo primes of 61 bits or more, the weights taken as the exact rational values of their "
+            "floats."
         )
 
 
