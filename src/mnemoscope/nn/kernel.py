@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from mnemoscope.nn.phi import PHIS
+from mnemoscope.nn.phi import PHIS, WayBack
 
 __all__ = ["Plan", "Tensors", "pull_back", "run"]
 
@@ -87,9 +87,10 @@ def pull_back(
     """
     x, u, b, v, h0, c = tensors
     steps, weight = x.shape[0], v.contiguous()
-    every = plan.checkpoint or _steps_in_cache(g)
+    every = min(plan.checkpoint or _steps_in_cache(g), steps)
     dx = torch.empty_like(x) if wanted[0] else None
-    phi, sums, later = PHIS[plan.phi], _Sums(), None
+    spare, space = g.new_empty(g.shape[1:]), g.new_empty(every, *g.shape[1:])
+    way_back, sums, later = PHIS[plan.phi].way_back(space, _row(c)), _Sums(), None
     for start in reversed(range(0, steps, every)):
         part = slice(start, min(start + every, steps))
         chunk = plan.part(part)
@@ -98,9 +99,9 @@ def pull_back(
         else:
             before = h0 if start == 0 else kept[start // every - 1]
             out = run(x[part], u, b, v, before, c, chunk)
-        slopes = phi.slopes(out, _row(c))
-        da = _chain(g[part], weight, slopes, chunk, later)
-        later = da[0]
+        da = space[: len(out)].copy_(g[part])
+        way_back.look(out)
+        _chain(way_back, len(out), weight, chunk, later)
         if dx is not None:
             _input_gradient(da, u, dx[part])
         if wanted[1]:
@@ -113,11 +114,10 @@ def pull_back(
             sums.add_products("v", da[1:], out[:-1])
             if _moves(before):
                 sums.add_products("v", da[:1], before.unsqueeze(0))
-        if wanted[5]:
-            sums.add("c", phi.bias_gradient(da, *slopes))
+        later = spare.copy_(da[0])
     dh0 = later @ weight if wanted[4] and later is not None else None
     du = sums["u"].mT.contiguous() if wanted[1] else None
-    return dx, du, sums.get("b"), sums.get("v"), dh0, sums.get("c")
+    return dx, du, sums.get("b"), sums.get("v"), dh0, way_back.bias_gradient() if wanted[5] else None
 
 
 def _moves(state: Tensor | None) -> bool:
@@ -199,19 +199,14 @@ def _driver(
     return drive
 
 
-def _chain(g: Tensor, v: Tensor, slopes: tuple[Tensor, ...], plan: Plan, later: Tensor | None) -> Tensor:
-    """Return the gradients before phi of some steps; `later` is that of the step after them."""
-    da = g.clone(memory_format=torch.contiguous_format)
-    add_product, pull = _add_product(v), PHIS[plan.phi].pull
-    by_step = list(zip(*(slope.unbind(0) for slope in slopes), strict=True)) or [()] * len(da)
-    targets, identity = da.unbind(0), not slopes
-    for t in range(len(targets) - 1, -1, -1):
-        target = targets[t]
+def _chain(way_back: WayBack, steps: int, v: Tensor, plan: Plan, later: Tensor | None) -> None:
+    """Turn the gradients of the outputs of some steps into those before phi; `later` is that of the step after them."""
+    add_product = _add_product(v)
+    for t in range(steps - 1, -1, -1):
+        target = way_back.targets[t]
         if later is not None:
             add_product(target, later, v)
         if plan.sizes is not None:
             target[..., plan.sizes[t] :, :] = 0
-        if not identity:
-            pull(target, *by_step[t])
+        way_back.pull(t)
         later = target
-    return da

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-__all__ = ["PHIS", "Phi"]
+__all__ = ["PHIS", "Phi", "WayBack"]
 
 Bend = Callable[[Tensor], object]
 
@@ -28,15 +28,24 @@ class Phi(ABC):
         """Return the function that turns z into y in place; `c` is modReLU's bias, `units` what `units` gave."""
 
     @abstractmethod
-    def slopes(self, y: Tensor, c: Any) -> tuple[Tensor, ...]:
-        """Return what `pull` needs at many steps at once."""
+    def way_back(self, g: Tensor, c: Any) -> WayBack:
+        """Return the way back for chunks whose gradients are written into `g`, (steps, *K, B, n)."""
 
-    def pull(self, g: Tensor, *slopes: Tensor) -> None:
-        """Turn the gradient of y into that of z, in place, at one step: a product, unless said otherwise."""
-        g.mul_(slopes[0])
 
-    def bias_gradient(self, g: Tensor, *slopes: Tensor) -> Tensor:
-        """Return the gradient of modReLU's bias, (*K, n), from that of z at many steps."""
+class WayBack:
+    """From the gradient of y to that of z, in place, chunk by chunk, in memory that is used again: that of identity."""
+
+    def __init__(self, g: Tensor) -> None:
+        self.targets = g.unbind(0)
+
+    def look(self, y: Tensor) -> None:
+        """Take the outputs of a chunk."""
+
+    def pull(self, t: int) -> None:
+        """Turn the gradient of step t of the chunk."""
+
+    def bias_gradient(self) -> Tensor:
+        """Return the gradient of modReLU's bias, (*K, n), from all chunks so far."""
         raise TypeError(f"{type(self).__name__} has no bias of its own")
 
 
@@ -44,27 +53,40 @@ class _Identity(Phi):
     def bend(self, c: Tensor | None, units: Tensor | None = None) -> Bend:
         return lambda h: None
 
-    def slopes(self, y: Tensor, c: Any) -> tuple[Tensor, ...]:
-        return ()
+    def way_back(self, g: Tensor, c: Any) -> WayBack:
+        return WayBack(g)
 
-    def pull(self, g: Tensor, *slopes: Tensor) -> None:
-        """Leave the gradient as it is."""
+
+class _Slopes(WayBack):
+    """A product with slopes, which are computed for a whole chunk."""
+
+    def __init__(self, g: Tensor, slopes: Callable[[Tensor, Tensor], object]) -> None:
+        super().__init__(g)
+        self.compute, self.space = slopes, torch.empty_like(g)
+        self.slopes = self.space.unbind(0)
+
+    def look(self, y: Tensor) -> None:
+        self.compute(y, self.space[: len(y)])
+
+    def pull(self, t: int) -> None:
+        self.targets[t].mul_(self.slopes[t])
 
 
 class _Tanh(Phi):
     def bend(self, c: Tensor | None, units: Tensor | None = None) -> Bend:
         return Tensor.tanh_
 
-    def slopes(self, y: Tensor, c: Any) -> tuple[Tensor, ...]:
-        return (torch.addcmul(y.new_ones(()), y, y, value=-1),)
+    def way_back(self, g: Tensor, c: Any) -> WayBack:
+        one = g.new_ones(())
+        return _Slopes(g, lambda y, out: torch.addcmul(one, y, y, value=-1, out=out))
 
 
 class _ReLU(Phi):
     def bend(self, c: Tensor | None, units: Tensor | None = None) -> Bend:
         return Tensor.relu_
 
-    def slopes(self, y: Tensor, c: Any) -> tuple[Tensor, ...]:
-        return (y.sign(),)
+    def way_back(self, g: Tensor, c: Any) -> WayBack:
+        return _Slopes(g, lambda y, out: torch.sign(y, out=out))
 
 
 class _ModReLU(Phi):
@@ -92,45 +114,81 @@ class _ModReLU(Phi):
 
         return bend
 
-    def slopes(self, y: Tensor, c: Any) -> tuple[Tensor, ...]:
-        sign = y.sign()
-        return sign.abs(), sign
+    def way_back(self, g: Tensor, c: Any) -> WayBack:
+        return _ModReLUs(g)
 
-    def bias_gradient(self, g: Tensor, *slopes: Tensor) -> Tensor:
-        return _sum_over_steps(slopes[1].mul_(g))
+
+class _ModReLUs(_Slopes):
+    """g sign(y)^2; that of c sums g sign(y)."""
+
+    def __init__(self, g: Tensor) -> None:
+        super().__init__(g, lambda y, out: torch.sign(y, out=out))
+        self.total = g.new_zeros(g.shape[1:])
+
+    def pull(self, t: int) -> None:
+        target, sign = self.targets[t], self.slopes[t]
+        self.total.add_(target.mul_(sign))
+        target.mul_(sign)
+
+    def bias_gradient(self) -> Tensor:
+        return self.total.sum(-2)
 
 
 class _ComplexModReLU(Phi):
-    """z / |z| relu(|z| + c) of n/2 complex numbers: their real parts, then their imaginary parts.
-
-    With y = s z the gradient g becomes s g + (1 - s) (y . g) / |y|^2 y, and that of c is y . g / |y|.
-    """
+    """z / |z| relu(|z| + c) of n/2 complex numbers: their real parts, then their imaginary parts."""
 
     def bend(self, c: Any, units: Any = None) -> Bend:
-        tiny, one = torch.finfo(c.dtype).tiny, c.new_ones(())
+        tiny, one = c.new_full((), torch.finfo(c.dtype).tiny), c.new_ones(())
+        scale = c.new_empty(0)
 
         def bend(h: Tensor) -> None:
-            inverse = _square(h).clamp_min_(tiny).rsqrt_()
-            scale = torch.addcmul(one, inverse, c, out=inverse).relu_()
-            _pairs(h).mul_(scale.unsqueeze(-2))
+            nonlocal scale
+            real, imaginary = h.chunk(2, dim=-1)
+            if scale.shape != real.shape:
+                scale = c.new_empty(real.shape)
+            torch.addcmul(tiny, real, real, out=scale).addcmul_(imaginary, imaginary).rsqrt_()
+            torch.addcmul(one, scale, c, out=scale).relu_()
+            real.mul_(scale)
+            imaginary.mul_(scale)
 
         return bend
 
-    def slopes(self, y: Tensor, c: Any) -> tuple[Tensor, ...]:
-        # Where y is zero nothing passes: s is zero there to rounding, since 1 / |y| is taken as huge.
-        inverse = _square(y).clamp_min_(torch.finfo(y.dtype).tiny).rsqrt_()
-        scale = torch.addcmul(c.new_ones(()), inverse, c, value=-1).reciprocal_()
-        rest = torch.rsub(scale, 1).mul_(inverse).mul_(inverse)
-        return scale.unsqueeze(-2), rest, y, inverse, torch.empty_like(inverse)
+    def way_back(self, g: Tensor, c: Any) -> WayBack:
+        return _ComplexModReLUs(g, c)
 
-    def pull(self, g: Tensor, *slopes: Tensor) -> None:
-        scale, rest, y, _, along = slopes
-        (real, imaginary), (y_real, y_imaginary) = g.chunk(2, dim=-1), y.chunk(2, dim=-1)
-        torch.mul(real, y_real, out=along).addcmul_(imaginary, y_imaginary)
-        _pairs(g).mul_(scale).addcmul_(_pairs(y), (along * rest).unsqueeze(-2))
 
-    def bias_gradient(self, g: Tensor, *slopes: Tensor) -> Tensor:
-        return _sum_over_steps(slopes[3] * slopes[4])
+class _ComplexModReLUs(WayBack):
+    """With y = s z, s = 1 / (1 - c / |y|): g becomes s g + (1 - s) (y . g) / |y|^2 y; that of c sums y . g / |y|.
+
+    Where y is zero nothing passes: s is zero there to rounding, since 1 / |y| is taken as huge.
+    """
+
+    def __init__(self, g: Tensor, c: Any) -> None:
+        super().__init__(g)
+        halves = g.chunk(2, dim=-1)
+        self.c, self.parts = c, _steps(*halves)
+        self.outputs: list[tuple[Tensor, ...]] = []
+        self.tiny, self.one = c.new_full((), torch.finfo(c.dtype).tiny), c.new_ones(())
+        self.space = [torch.empty(halves[0].shape[1:], dtype=g.dtype, device=g.device) for _ in range(4)]
+        self.total = torch.zeros_like(self.space[0])
+
+    def look(self, y: Tensor) -> None:
+        self.outputs = _steps(*y.chunk(2, dim=-1))
+
+    def pull(self, t: int) -> None:
+        (g_real, g_imaginary), (real, imaginary) = self.parts[t], self.outputs[t]
+        square, inverse, scale, along = self.space
+        torch.addcmul(self.tiny, real, real, out=square).addcmul_(imaginary, imaginary)
+        torch.rsqrt(square, out=inverse)
+        torch.addcmul(self.one, inverse, self.c, value=-1, out=scale).reciprocal_()
+        torch.mul(g_real, real, out=along).addcmul_(g_imaginary, imaginary)
+        self.total.addcmul_(along, inverse)
+        along.div_(square)
+        torch.lerp(torch.mul(along, real, out=inverse), g_real, scale, out=g_real)
+        torch.lerp(torch.mul(along, imaginary, out=inverse), g_imaginary, scale, out=g_imaginary)
+
+    def bias_gradient(self) -> Tensor:
+        return self.total.sum(-2)
 
 
 _WIDE = 8192
@@ -148,20 +206,9 @@ def _rows(*vectors: Tensor) -> list[Tensor]:
     return [vector.unsqueeze(0) if vector.dim() == 1 else vector for vector in vectors]
 
 
-def _sum_over_steps(parts: Tensor) -> Tensor:
-    """Return the sum over time and batch of (T, *K, B, n)."""
-    return parts.flatten(0, 1).sum(0) if parts.dim() == 3 else parts.sum(0).sum(1)
-
-
-def _pairs(h: Tensor) -> Tensor:
-    """Return a view of [Re, Im] as (.., 2, n/2)."""
-    return h.view(*h.shape[:-1], 2, h.shape[-1] // 2)
-
-
-def _square(h: Tensor) -> Tensor:
-    """Return the squared moduli of [Re, Im]."""
-    real, imaginary = h.chunk(2, dim=-1)
-    return torch.mul(real, real).addcmul_(imaginary, imaginary)
+def _steps(*halves: Tensor) -> list[tuple[Tensor, ...]]:
+    """Return real and imaginary parts step by step."""
+    return list(zip(*(half.unbind(0) for half in halves), strict=True))
 
 
 PHIS: dict[str, Phi] = {
