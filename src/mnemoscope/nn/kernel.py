@@ -6,6 +6,7 @@ network and one axis for a population.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -114,7 +115,7 @@ def pull_back(
             sums.add_products("v", da[1:], out[:-1])
             if _moves(before):
                 sums.add_products("v", da[:1], before.unsqueeze(0))
-        later = spare.copy_(da[0])
+        later = spare.copy_(da[0]) if start else da[0]  # the next chunk is written over this one
     dh0 = later @ weight if wanted[4] and later is not None else None
     du = sums["u"].mT.contiguous() if wanted[1] else None
     return dx, du, sums.get("b"), sums.get("v"), dh0, way_back.bias_gradient() if wanted[5] else None
@@ -127,7 +128,7 @@ def _moves(state: Tensor | None) -> bool:
 
 def _steps_in_cache(out: Tensor) -> int:
     """Return how many steps of (T, *K, B, n) make a chunk."""
-    return max(_CHUNK // max(1, out[0].numel()), _ROWS // max(1, out.shape[-2]), 1)
+    return max(_CHUNK // max(1, math.prod(out.shape[1:])), _ROWS // max(1, out.shape[-2]), 1)
 
 
 def _input_gradient(da: Tensor, u: Tensor | None, out: Tensor) -> None:

@@ -146,8 +146,8 @@ class _ComplexModReLU(Phi):
             real, imaginary = h.chunk(2, dim=-1)
             if scale.shape != real.shape:
                 scale = c.new_empty(real.shape)
-            torch.addcmul(tiny, real, real, out=scale).addcmul_(imaginary, imaginary).rsqrt_()
-            torch.addcmul(one, scale, c, out=scale).relu_()
+            torch.addcmul(tiny, real, real, out=scale).addcmul_(imaginary, imaginary).sqrt_()
+            torch.addcdiv(one, c, scale, out=scale).relu_()
             real.mul_(scale)
             imaginary.mul_(scale)
 
@@ -158,9 +158,9 @@ class _ComplexModReLU(Phi):
 
 
 class _ComplexModReLUs(WayBack):
-    """With y = s z, s = 1 / (1 - c / |y|): g becomes s g + (1 - s) (y . g) / |y|^2 y; that of c sums y . g / |y|.
+    """With y = s z, s = |y| / (|y| - c): g becomes s g + (1 - s) (y . g) / |y|^2 y; that of c sums y . g / |y|.
 
-    Where y is zero nothing passes: s is zero there to rounding, since 1 / |y| is taken as huge.
+    Where y is zero nothing passes: |y| is taken as tiny there, and s is zero to rounding.
     """
 
     def __init__(self, g: Tensor, c: Any) -> None:
@@ -168,8 +168,8 @@ class _ComplexModReLUs(WayBack):
         halves = g.chunk(2, dim=-1)
         self.c, self.parts = c, _steps(*halves)
         self.outputs: list[tuple[Tensor, ...]] = []
-        self.tiny, self.one = c.new_full((), torch.finfo(c.dtype).tiny), c.new_ones(())
-        self.space = [torch.empty(halves[0].shape[1:], dtype=g.dtype, device=g.device) for _ in range(4)]
+        self.tiny = c.new_full((), torch.finfo(c.dtype).tiny)
+        self.space = [g.new_empty(halves[0].shape[1:]) for _ in range(4)]
         self.total = torch.zeros_like(self.space[0])
 
     def look(self, y: Tensor) -> None:
@@ -177,15 +177,15 @@ class _ComplexModReLUs(WayBack):
 
     def pull(self, t: int) -> None:
         (g_real, g_imaginary), (real, imaginary) = self.parts[t], self.outputs[t]
-        square, inverse, scale, along = self.space
+        square, modulus, scale, along = self.space
         torch.addcmul(self.tiny, real, real, out=square).addcmul_(imaginary, imaginary)
-        torch.rsqrt(square, out=inverse)
-        torch.addcmul(self.one, inverse, self.c, value=-1, out=scale).reciprocal_()
+        torch.sqrt(square, out=modulus)
+        torch.div(modulus, torch.sub(modulus, self.c, out=scale), out=scale)
         torch.mul(g_real, real, out=along).addcmul_(g_imaginary, imaginary)
-        self.total.addcmul_(along, inverse)
+        self.total.addcdiv_(along, modulus)
         along.div_(square)
-        torch.lerp(torch.mul(along, real, out=inverse), g_real, scale, out=g_real)
-        torch.lerp(torch.mul(along, imaginary, out=inverse), g_imaginary, scale, out=g_imaginary)
+        torch.lerp(torch.mul(along, real, out=modulus), g_real, scale, out=g_real)
+        torch.lerp(torch.mul(along, imaginary, out=modulus), g_imaginary, scale, out=g_imaginary)
 
     def bias_gradient(self) -> Tensor:
         return self.total.sum(-2)
