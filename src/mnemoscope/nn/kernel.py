@@ -20,8 +20,8 @@ __all__ = ["Plan", "Tensors", "pull_back", "run"]
 Tensors = tuple[Any, ...]
 """x, U, b, V, h_0, c; U, b, h_0 and c may be None."""
 
-_CHUNK = 2**17
-"""Numbers in a chunk of the backward pass: half a MiB in float32, which stays in the processor's cache."""
+_CHUNK = 2**18
+"""Numbers in a chunk: a MiB in float32, which stays in the processor's cache."""
 
 _ROWS = 1024
 """Rows that a chunk has at least: a product over fewer is slow."""
@@ -108,7 +108,7 @@ def pull_back(
         if wanted[1]:
             sums.add_products("u", x[part], da)  # with a narrow x this order of factors is ten times as fast as da^T x
         if wanted[2]:
-            sums.add("b", da.flatten(0, 1).sum(0) if da.dim() == 3 else da.sum(0).sum(1))
+            sums.add("b", da.flatten(0, 1).sum(0) if da.dim() == 3 else da.sum(-2).sum(0))
         if wanted[3] and plan.checkpoint is None and start > 0:
             sums.add_products("v", da, kept[start - 1 : part.stop - 1])
         elif wanted[3]:
@@ -128,7 +128,7 @@ def _moves(state: Tensor | None) -> bool:
 
 def _steps_in_cache(out: Tensor) -> int:
     """Return how many steps of (T, *K, B, n) make a chunk."""
-    return max(_CHUNK // max(1, math.prod(out.shape[1:])), _ROWS // max(1, out.shape[-2]), 1)
+    return max(_CHUNK // max(1, math.prod(out.shape[1:])), _ROWS // max(1, math.prod(out.shape[1:-1])), 1)
 
 
 def _input_gradient(da: Tensor, u: Tensor | None, out: Tensor) -> None:
