@@ -59,20 +59,20 @@ def run(x: Tensor, u: Any, b: Any, v: Tensor, h0: Any, c: Any, plan: Plan) -> Te
     # The product with h runs half again as fast on a contiguous matrix.
     weight = v.mT.contiguous() if units is None else v.mT * units
     out = x.new_empty(*x.shape[:-1], v.shape[-1])
-    drive, add_product, bend = _driver(x, u, b, units, out), _add_product(v), phi.bend(_row(c), units)
     slices = out.unbind(0)
+    drive, add_product, bend = _driver(x, u, b, units, out), _add_product(v), phi.bend(slices[0], _row(c), units)
     previous = h0 if _moves(h0) else None
     every = _steps_in_cache(out)
     for start in range(0, steps, every):
         drive(start, min(start + every, steps))
         for t in range(start, min(start + every, steps)):
-            h = slices[t]
+            h = alive = slices[t]
             if plan.sizes is not None:
                 h[..., plan.sizes[t] :, :] = 0
-                h = h[..., : plan.sizes[t], :]
+                alive = h[..., : plan.sizes[t], :]
                 previous = previous if previous is None else previous[..., : plan.sizes[t], :]
             if previous is not None:
-                add_product(h, previous, weight)
+                add_product(alive, previous, weight)
             bend(h)
             previous = h
     return out

@@ -24,8 +24,11 @@ class Phi(ABC):
         return None
 
     @abstractmethod
-    def bend(self, c: Tensor | None, units: Tensor | None = None) -> Bend:
-        """Return the function that turns z into y in place; `c` is modReLU's bias, `units` what `units` gave."""
+    def bend(self, like: Tensor, c: Any, units: Any) -> Bend:
+        """Return the function that turns z, of the shape of `like`, into y in place.
+
+        `c` is modReLU's bias as a row that adds to z, `units` what `units` gave.
+        """
 
     @abstractmethod
     def way_back(self, g: Tensor, c: Any) -> WayBack:
@@ -50,7 +53,7 @@ class WayBack:
 
 
 class _Identity(Phi):
-    def bend(self, c: Tensor | None, units: Tensor | None = None) -> Bend:
+    def bend(self, like: Tensor, c: Any, units: Any) -> Bend:
         return lambda h: None
 
     def way_back(self, g: Tensor, c: Any) -> WayBack:
@@ -73,7 +76,7 @@ class _Slopes(WayBack):
 
 
 class _Tanh(Phi):
-    def bend(self, c: Tensor | None, units: Tensor | None = None) -> Bend:
+    def bend(self, like: Tensor, c: Any, units: Any) -> Bend:
         return Tensor.tanh_
 
     def way_back(self, g: Tensor, c: Any) -> WayBack:
@@ -82,7 +85,7 @@ class _Tanh(Phi):
 
 
 class _ReLU(Phi):
-    def bend(self, c: Tensor | None, units: Tensor | None = None) -> Bend:
+    def bend(self, like: Tensor, c: Any, units: Any) -> Bend:
         return Tensor.relu_
 
     def way_back(self, g: Tensor, c: Any) -> WayBack:
@@ -98,18 +101,12 @@ class _ModReLU(Phi):
     def units(self, c: Any) -> Tensor:
         return torch.where(c > 0, c.new_full((), _huge(c.dtype)), -1.0)
 
-    def bend(self, c: Any, units: Any = None) -> Bend:
-        high, inverse = c.abs(), units.reciprocal()
-        low, space = -high, c.new_empty(0)
+    def bend(self, like: Tensor, c: Any, units: Any) -> Bend:
+        rows = [c.abs(), units.reciprocal()]
+        high, inverse = rows if like.numel() < _WIDE else [row.expand_as(like).contiguous() for row in rows]
+        low, space = -high, torch.empty_like(like)
 
         def bend(h: Tensor) -> None:
-            nonlocal space, low, high, inverse
-            if space.shape != h.shape:
-                space = torch.empty_like(h)
-                if h.numel() >= _WIDE:
-                    low, high, inverse = (
-                        row[..., :1, :].expand_as(h).contiguous() for row in _rows(low, high, inverse)
-                    )
             torch.addcmul(torch.clamp(h, low, high, out=space), h, inverse, out=h)
 
         return bend
@@ -137,15 +134,12 @@ class _ModReLUs(_Slopes):
 class _ComplexModReLU(Phi):
     """z / |z| relu(|z| + c) of n/2 complex numbers: their real parts, then their imaginary parts."""
 
-    def bend(self, c: Any, units: Any = None) -> Bend:
+    def bend(self, like: Tensor, c: Any, units: Any) -> Bend:
         tiny, one = c.new_full((), torch.finfo(c.dtype).tiny), c.new_ones(())
-        scale = c.new_empty(0)
+        scale = like.new_empty(*like.shape[:-1], like.shape[-1] // 2)
 
         def bend(h: Tensor) -> None:
-            nonlocal scale
             real, imaginary = h.chunk(2, dim=-1)
-            if scale.shape != real.shape:
-                scale = c.new_empty(real.shape)
             torch.addcmul(tiny, real, real, out=scale).addcmul_(imaginary, imaginary).sqrt_()
             torch.addcdiv(one, c, scale, out=scale).relu_()
             real.mul_(scale)
@@ -199,11 +193,6 @@ _WIDE = 8192
 def _huge(dtype: torch.dtype) -> float:
     """Return a power of 2 near the square root of the largest number."""
     return float(2.0 ** (math.frexp(torch.finfo(dtype).max)[1] // 2))
-
-
-def _rows(*vectors: Tensor) -> list[Tensor]:
-    """Return vectors (*K, n), or rows (*K, 1 or B, n), as (.., B or 1, n)."""
-    return [vector.unsqueeze(0) if vector.dim() == 1 else vector for vector in vectors]
 
 
 def _steps(*halves: Tensor) -> list[tuple[Tensor, ...]]:
