@@ -23,6 +23,9 @@ Tensors = tuple[Any, ...]
 _CHUNK = 2**18
 """Numbers in a chunk: a MiB in float32, which stays in the processor's cache."""
 
+_STEPS = 64
+"""Steps that a chunk has at most, unless they have few rows: to cut memory into more takes longer than it saves."""
+
 _ROWS = 1024
 """Rows that a chunk has at least: a product over fewer is slow."""
 
@@ -128,7 +131,9 @@ def _moves(state: Tensor | None) -> bool:
 
 def _steps_in_cache(out: Tensor) -> int:
     """Return how many steps of (T, *K, B, n) make a chunk."""
-    return max(_CHUNK // max(1, math.prod(out.shape[1:])), _ROWS // max(1, math.prod(out.shape[1:-1])), 1)
+    *rows, width = out.shape[1:]
+    in_step = max(1, math.prod(rows))
+    return max(min(_CHUNK // max(1, in_step * width), _STEPS), _ROWS // in_step, 1)
 
 
 def _input_gradient(da: Tensor, u: Tensor | None, out: Tensor) -> None:
