@@ -81,13 +81,21 @@ def test_fused_equals_naive(steps, batch, width, units, phi, checkpoint, driven,
     assert_twins(tensors, Plan(phi, sizes, checkpoint))
 
 
+@pytest.mark.parametrize("form", ["whole", "ragged", "population"])
 @pytest.mark.parametrize("phi", sorted(PHIS))
-def test_long_sequences_cross_chunks_of_the_backward_pass(phi, monkeypatch):
+def test_long_sequences_cross_chunks_of_the_backward_pass(phi, form, monkeypatch):
     from mnemoscope.nn import kernel
 
-    monkeypatch.setattr(kernel, "_CHUNK", 7 * 3 * 4)
+    monkeypatch.setattr(kernel, "_CHUNK", 7 * 3 * 4 * (2 if form == "population" else 1))
     monkeypatch.setattr(kernel, "_ROWS", 1)
-    assert_twins(problem(40, 3, 2, 4, phi), Plan(phi))
+    tensors, sizes = problem(40, 3, 2, 4, phi), None
+    assert kernel._steps_in_cache(torch.empty(40, 3, 4)) < 40
+    if form == "ragged":
+        sizes = (3,) * 5 + (2,) * 20 + (1,) * 15
+    if form == "population":
+        pairs = zip(tensors, problem(40, 3, 2, 4, phi, seed=1), strict=True)
+        tensors = [a if a is None else torch.stack([a, b], dim=int(i == 0)) for i, (a, b) in enumerate(pairs)]
+    assert_twins(tensors, Plan(phi, sizes))
 
 
 @pytest.mark.parametrize("phi", sorted(PHIS))
@@ -108,6 +116,18 @@ def test_modrelu_at_zero_is_zero_for_either_sign_of_its_bias():
     x = torch.zeros(1, 1, 3, dtype=torch.float64)
     v, h0 = torch.zeros(3, 3, dtype=torch.float64), torch.zeros(1, 3, dtype=torch.float64)
     assert recurrence(x, None, None, v, h0, c, Plan("modrelu")).tolist() == [[[0.0, 0.0, 0.0]]]
+
+
+@pytest.mark.parametrize("phi", ["modrelu", "complex-modrelu"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_no_gradient_of_a_modrelu_at_zero_is_lost_in_nan(phi, dtype):
+    c = torch.tensor([0.5, -0.5, 0.0], dtype=dtype).requires_grad_()
+    units = 3 if phi == "modrelu" else 6
+    x, v = torch.zeros(2, 1, units, dtype=dtype).requires_grad_(), torch.eye(units, dtype=dtype).requires_grad_()
+    out = recurrence(x, None, None, v, None, c, Plan(phi))
+    assert torch.equal(out, torch.zeros_like(out))
+    for part in torch.autograd.grad(out.sum(), [x, v, c]):
+        assert torch.isfinite(part).all()
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
