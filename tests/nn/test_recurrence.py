@@ -139,6 +139,17 @@ def test_modrelu_is_its_definition_to_the_last_bit(dtype):
     assert torch.equal(out, torch.sgn(z) * torch.relu(z.abs() + c))
 
 
+def test_gradient_of_a_modrelus_bias_keeps_its_digits_in_16_bits():
+    c = torch.linspace(-0.1, 0.1, 4)
+    x, v = torch.rand(3000, 2, 4) + 1, torch.zeros(4, 4)
+    found = {}
+    for dtype in (torch.bfloat16, torch.float64):
+        bias = c.to(dtype).requires_grad_()
+        out = recurrence(x.to(dtype), None, None, v.to(dtype), None, bias, Plan("modrelu"))
+        found[dtype] = torch.autograd.grad(out.sum(), bias)[0].double()
+    torch.testing.assert_close(found[torch.bfloat16], found[torch.float64], rtol=0.01, atol=0)
+
+
 # The layer: fused against plain loop -----------------------------------------------------------------
 
 

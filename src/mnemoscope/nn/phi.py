@@ -120,7 +120,8 @@ class _ModReLUs(_Slopes):
 
     def __init__(self, g: Tensor) -> None:
         super().__init__(g, lambda y, out: torch.sign(y, out=out))
-        self.total = g.new_zeros(g.shape[1:])
+        # A sum over many steps loses its digits in 16 bits.
+        self.total = torch.zeros(g.shape[1:], dtype=torch.promote_types(g.dtype, torch.float32), device=g.device)
 
     def pull(self, t: int) -> None:
         target, sign = self.targets[t], self.slopes[t]
@@ -128,7 +129,7 @@ class _ModReLUs(_Slopes):
         target.mul_(sign)
 
     def bias_gradient(self) -> Tensor:
-        return self.total.sum(-2)
+        return self.total.sum(-2).to(self.space.dtype)
 
 
 class _ComplexModReLU(Phi):
