@@ -89,7 +89,7 @@ class _ReLU(Phi):
         return Tensor.relu_
 
     def way_back(self, g: Tensor, c: Any) -> WayBack:
-        return _Slopes(g, lambda y, out: torch.sign(y, out=out))
+        return _Slopes(g, _signs)
 
 
 class _ModReLU(Phi):
@@ -119,7 +119,7 @@ class _ModReLUs(_Slopes):
     """g sign(y)^2; that of c sums g sign(y)."""
 
     def __init__(self, g: Tensor) -> None:
-        super().__init__(g, lambda y, out: torch.sign(y, out=out))
+        super().__init__(g, _signs)
         # A sum over many steps loses its digits in 16 bits.
         self.total = torch.zeros(g.shape[1:], dtype=torch.promote_types(g.dtype, torch.float32), device=g.device)
 
@@ -194,6 +194,11 @@ _WIDE = 8192
 def _huge(dtype: torch.dtype) -> float:
     """Return a power of 2 near the square root of the largest number."""
     return float(2.0 ** (math.frexp(torch.finfo(dtype).max)[1] // 2))
+
+
+def _signs(y: Tensor, out: Tensor) -> None:
+    """Write the signs of y: the slopes of relu, and of modReLU up to their own sign."""
+    torch.sign(y, out=out)
 
 
 def _steps(*halves: Tensor) -> list[tuple[Tensor, ...]]:
