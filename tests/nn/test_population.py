@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import mnemoscope as ms
+from mnemoscope.nn.members import map_members
 
 NAMES = ["rnn", "scornn", "exprnn", "nnrnn", "full-urnn", "scurnn", "henaff", "lstm", "goru"]
 
@@ -64,6 +65,99 @@ def test_twenty_steps_of_training_equal_those_of_each_alone(name):
         member = population.member(k)
         for key, value in layer.state_dict().items():
             torch.testing.assert_close(member.state_dict()[key], value, rtol=1e-9, atol=1e-9, msg=key)
+
+
+FORMS = [
+    ("rnn", {"nonlinearity": "modrelu", "bias": False}),
+    ("rnn", {"nonlinearity": "modrelu", "activation": "depth"}),
+    ("rnn", {"activation": "depth", "bidirectional": True}),
+    ("rnn", {"checkpoint_every": 2}),
+    ("rnn", {"batch_first": True}),
+    ("linear-rnn", {"bias": False}),
+    ("scornn", {"bidirectional": True}),
+    ("exprnn", {"field": "complex"}),
+    ("scurnn", {"activation": "depth"}),
+    ("urnn", {"product": "structured"}),
+    ("ornn", {}),
+    ("eurnn", {}),
+    ("soft-orth", {"mode": "penalty"}),
+    ("henaff", {}),
+]
+
+
+@pytest.mark.parametrize(("name", "options"), FORMS)
+def test_a_batched_recurrence_equals_networks_under_vmap(name, options):
+    """Outputs, states and all gradients, from given states too."""
+    population = ms.nn.Population(members(name, num_layers=2, **options))
+    base, x = population._base[0], inputs().requires_grad_()
+    stacked = population._stacked()
+
+    def found(run):
+        first, hx = run(x, None)
+        second, last = run(x.flip(0), hx)
+        leaves = [x, *population.parameters()]
+        total = (first.square().sum() + second.sin().sum() + torch.view_as_real(last + 0j).sum()).real
+        return [first, second, last, *torch.autograd.grad(total, leaves)]
+
+    fast = found(population)
+    slow = found(lambda x, hx: map_members(base, stacked, x, hx))
+    for one, other in zip(fast, slow, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["rnn", "linear-rnn", "irnn", "orth-rnn"])
+def test_members_with_free_matrices_run_without_vmap(name, monkeypatch):
+    """It takes a tenth of a step of small networks."""
+    population = ms.nn.Population(members(name, num_layers=2))
+    monkeypatch.setattr(torch, "vmap", None)
+    assert population(inputs())[0].shape == (3, 6, 4, 5)
+
+
+def test_dropout_differs_between_members():
+    layers = members("rnn", num_layers=2, dropout=0.5)
+    population = ms.nn.Population([layers[0]] * 2)
+    x = inputs(1).expand(2, -1, -1, -1)
+    output = population(x)[0]
+    assert not torch.equal(output[0], output[1])
+    population.eval()
+    torch.testing.assert_close(population(x)[0][1], layers[0].eval()(x[1])[0], rtol=1e-10, atol=1e-10)
+
+
+def test_a_population_can_be_differentiated_forwards_and_mapped():
+    population = ms.nn.Population(members("rnn"))
+    x, direction = inputs(), inputs(seed=1)
+    step = 1e-6
+    expected = (population(x + step * direction)[0] - population(x - step * direction)[0]) / (2 * step)
+    tangent = torch.func.jvp(lambda x: population(x)[0], (x,), (direction,))[1]
+    torch.testing.assert_close(tangent, expected, rtol=1e-7, atol=1e-7)
+    many = torch.stack([inputs(seed=k) for k in range(2)])
+    mapped = torch.vmap(lambda x: population(x)[0])(many)
+    torch.testing.assert_close(mapped, torch.stack([population(x)[0] for x in many]), rtol=1e-10, atol=1e-10)
+
+
+def test_hooks_of_the_first_network_are_called():
+    layers, calls = members("rnn"), []
+    layers[0].register_forward_hook(lambda *_: calls.append(1))
+    ms.nn.Population(layers)(inputs())
+    assert calls
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype", "message"),
+    [
+        ((3, 1, 4, 6), torch.float64, r"^hx must be a tensor of shape \(1, 4, 5\), got a tensor of shape \(1, 4, 6\)$"),
+        ((3, 1, 4, 5), torch.float32, "^hx must be of type torch.float64, got torch.float32$"),
+        ((2, 1, 4, 5), torch.float64, r"^hx must be with 3 members in front, got shape \(2, 1, 4, 5\)$"),
+    ],
+)
+def test_states_that_do_not_fit_are_refused_in_one_line(shape, dtype, message):
+    with pytest.raises(ValueError, match=message):
+        ms.nn.Population(members("rnn"))(inputs(), torch.zeros(shape, dtype=dtype))
+
+
+def test_inputs_of_another_width_are_refused():
+    with pytest.raises(ValueError, match="^the last axis of input must be input_size = 2, got 1$"):
+        ms.nn.Population(members("rnn"))(inputs()[..., :1])
 
 
 def test_the_given_networks_stay_as_they_are():

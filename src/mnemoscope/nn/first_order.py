@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any, ClassVar, Unpack
 
 import torch
@@ -13,8 +14,10 @@ from torch import Tensor, nn
 from mnemoscope.core.errors import UserError, choice, positive_int
 from mnemoscope.nn.activation import NONLINEARITIES, activate
 from mnemoscope.nn.initialisers import uniform, zeros
+from mnemoscope.nn.members import map_members
 from mnemoscope.nn.recurrence import Plan, alive_at_steps, can_fuse, last_alive, recurrence
 from mnemoscope.nn.stack import Stack, StackOptions, Weights
+from mnemoscope.nn.state import State
 from mnemoscope.nn.transition.base import Transition
 from mnemoscope.nn.transition.maps import cayley, exponential
 from mnemoscope.nn.transition.skew import SKEW_INITS, block_skew, random_orthogonal
@@ -29,6 +32,10 @@ class FirstOrderOptions(StackOptions, total=False):
     activation: str
     init: str
     checkpoint_every: int | None
+
+
+_OWN = ("forward", "run", "unroll", "fuse", "weights")
+"""What a subclass must not have changed for its members to run as one batched recurrence."""
 
 
 class FirstOrder(Stack):
@@ -137,7 +144,7 @@ class FirstOrder(Stack):
         v, c = w["weight_hh"], w.get("bias") if phi == "modrelu" else None
         phi = "identity" if phi == "modrelu" and c is None else phi
         if self.field == "complex":
-            v = torch.cat([torch.cat([v.real, -v.imag], 1), torch.cat([v.imag, v.real], 1)])
+            v = torch.cat([torch.cat([v.real, -v.imag], -1), torch.cat([v.imag, v.real], -1)], -2)
             state = None if state is None else torch.cat([state.real, state.imag], dim=-1)
             phi = "complex-modrelu" if phi == "modrelu" else phi
         plan = Plan(phi, alive_at_steps(lengths, x.shape[0]), self.checkpoint_every)
@@ -146,10 +153,50 @@ class FirstOrder(Stack):
         return states, torch.complex(*last.chunk(2, dim=-1)) if self.field == "complex" else last
 
     def _bend(self, w: Weights, states: Float[Tensor, "time batch features"]) -> Float[Tensor, "time batch features"]:
+        bias = w["bias"].unsqueeze(-2) if "bias" in w else None
         if self.field == "real":
-            return activate(self.nonlinearity, states, w.get("bias"))
-        bent = activate(self.nonlinearity, torch.complex(*states.chunk(2, dim=-1)), w.get("bias"))
+            return activate(self.nonlinearity, states, bias)
+        bent = activate(self.nonlinearity, torch.complex(*states.chunk(2, dim=-1)), bias)
         return torch.cat([bent.real, bent.imag], dim=-1)
+
+    def run_members(
+        self,
+        weights: Mapping[str, Tensor],
+        x: Float[Tensor, "members time batch input"],
+        hx: Any = None,
+        randomness: str = "different",
+    ) -> tuple[Float[Tensor, "members time batch output"], State]:
+        """Run K networks of this shape as one batched recurrence; where there is none, as every `Stack` does."""
+        if not self._batches(x, hx):
+            return super().run_members(weights, x, hx, randomness)
+        self._check_input(x[0])
+        if hx is not None:
+            self._starting_state(hx[0], x[0])  # refuses one that does not fit
+            hx = hx.movedim(0, 1)
+        stacked = [self._stack(weights, suffix) for suffix in self._suffixes]
+        output, state = self.run(x.movedim(0, 1), hx, None, stacked)
+        return output.movedim(0, 1), state.movedim(0, 1)
+
+    def _batches(self, x: Tensor, hx: Any) -> bool:
+        """Say whether the members' axis can go through `run` itself."""
+        plain = all(getattr(type(self), name) is getattr(FirstOrder, name) for name in _OWN)
+        hooked = self._forward_hooks or self._forward_pre_hooks
+        drops = self.dropout and self.training
+        if not plain or hooked or drops or self.batch_first or torch.is_autocast_enabled(x.device.type):
+            return False
+        return (hx is None or isinstance(hx, Tensor)) and can_fuse({"weight_hh": self._like})
+
+    def _stack(self, weights: Mapping[str, Tensor], suffix: str) -> Weights:
+        """Return the members' weights of one layer and direction, each map computed once for all."""
+        return {name: self._stacked(weights, name + suffix) for name in self._names}
+
+    def _stacked(self, weights: Mapping[str, Tensor], name: str) -> Tensor:
+        if self.transition(name) is None:
+            return weights[name]
+        prefix = f"parametrizations.{name}."
+        own = {key.removeprefix(prefix): w for key, w in weights.items() if key.startswith(prefix)}
+        matrix: Tensor = map_members(self._maps[name], own)
+        return matrix
 
     def start(self, batch: int, **factory: Any) -> Inexact[Tensor, "batch n"]:
         """Return zeros, complex over the complex field."""
@@ -196,6 +243,9 @@ class Structured(FirstOrder):
     ) -> None:
         self.product = choice("product", product, ("dense", "structured"))
         super().__init__(input_size, hidden_size, num_layers, **common)
+
+    def _batches(self, x: Tensor, hx: Any) -> bool:
+        return self.product == "dense" and super()._batches(x, hx)
 
     def _gather(self, suffix: str) -> Weights:
         if self.product == "dense":

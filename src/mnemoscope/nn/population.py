@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import deepcopy
-from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.utils._pytree import tree_leaves
 
 from mnemoscope.core.errors import Description, expected
 from mnemoscope.nn.options import public_class
@@ -55,14 +55,10 @@ class Population(nn.Module):
         """Run every member on its own sequences; states have the members in front."""
         if x.dim() != 4 or x.shape[0] != self.size:
             raise expected("x", f"of shape ({self.size}, time, batch, input_size)", tuple(x.shape))
-        base = self._base[0].train(self.training)
-
-        def call(weights: dict[str, Tensor], x: Tensor, hx: State | None) -> Any:
-            return torch.func.functional_call(base, weights, (x, hx))
-
-        in_dims = (0, 0, None if hx is None else 0)
-        output, state = torch.vmap(call, in_dims=in_dims, randomness="different")(self._stacked(), x, hx)
-        return output, state
+        for leaf in tree_leaves(hx):
+            if leaf is not None and leaf.shape[:1] != (self.size,):
+                raise expected("hx", f"with {self.size} members in front", Description(f"shape {tuple(leaf.shape)}"))
+        return self._base[0].train(self.training).run_members(self._stacked(), x, hx)
 
     @torch.no_grad()
     def member(self, k: int) -> Stack:

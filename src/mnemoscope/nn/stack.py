@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from copy import deepcopy
 from functools import partial
@@ -19,6 +19,7 @@ from torch.utils._pytree import tree_map
 
 from mnemoscope.core.errors import Description, UserError, expected, nearest, positive_int
 from mnemoscope.nn.initialisers import Initialiser, uniform
+from mnemoscope.nn.members import map_members
 from mnemoscope.nn.options import option_defaults, public_class
 from mnemoscope.nn.recurrent import Recurrent
 from mnemoscope.nn.scan import mask_of, scan
@@ -321,16 +322,20 @@ class Stack(Recurrent):
         return x, self._join(cells)
 
     def run(
-        self, x: Float[Tensor, "time batch input"], state: Any, lengths: Tensor | None
+        self,
+        x: Float[Tensor, "time batch input"],
+        state: Any,
+        lengths: Tensor | None,
+        weights: list[Weights] | None = None,
     ) -> tuple[Float[Tensor, "time batch output"], State]:
-        """Run whole sequences through all layers and directions."""
+        """Run whole sequences through all layers and directions; `weights` as in `step`."""
         if lengths is not None and int(lengths[-1]) == x.shape[0]:
             lengths = None
         # Autocast would round the maps and the recurrence: these run in the input's own type.
         autocast = torch.is_autocast_enabled(x.device.type)
         with torch.autocast(x.device.type, enabled=False) if autocast else nullcontext():
             cells: list[Any] = [None] * len(self._suffixes) if state is None else self._split(state)
-            weights = self.weights(x.dtype)
+            weights = weights or self.weights(x.dtype)
             for layer in range(self.num_layers):
                 x = self._drop(x) if layer else x
                 outputs = []
@@ -341,6 +346,27 @@ class Stack(Recurrent):
                     outputs.append(_reverse(y, lengths) if direction else y)
                 x = outputs[0] if len(outputs) == 1 else torch.cat(outputs, dim=-1)
             return x, self._join(cells)
+
+    def run_members(
+        self,
+        weights: Mapping[str, Tensor],
+        x: Float[Tensor, "members time batch input"],
+        hx: Any = None,
+        randomness: str = "different",
+    ) -> tuple[Float[Tensor, "members time batch output"], State]:
+        """Run K networks of this shape on sequences of their own, in this network's order of time and batch.
+
+        Parameters
+        ----------
+        weights
+            The members' parameters and buffers by name, stacked; this network's own are not used.
+        hx
+            Their states, with the members in front.
+        randomness
+            As in `map_members`.
+        """
+        output, state = map_members(self, weights, x, hx, randomness=randomness)
+        return output, state
 
     def _starting_state(self, hx: State | None, x: Tensor) -> State | None:
         return None if hx is None and self.starts_at_zero else super()._starting_state(hx, x)

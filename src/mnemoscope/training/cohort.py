@@ -13,6 +13,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 
+from mnemoscope.nn.members import map_members
+from mnemoscope.nn.stack import Stack
 from mnemoscope.tasks import Batch, Task
 from mnemoscope.training.affine import Buffers
 from mnemoscope.training.following import needs_after_step
@@ -124,16 +126,17 @@ class CohortStep:
         return self.stacked[self.names[0]]
 
     def _forward(self, batches: list[Batch], penalised: bool, answers: bool, carry: Any = None) -> Any:
-        call = _Call(self.base, penalised, answers)
         inputs = torch.stack([batch.inputs for batch in aligned(batches)])
         carry = self.carry if carry is None else carry
-
-        def one(weights: dict[str, Tensor], x: Tensor, hx: Any) -> Any:
-            return torch.func.functional_call(call, weights, (x, hx))
-
-        weights = {f"model.{name}": tensor for name, tensor in self.stacked.items()}
-        dims = (0, 0, None if carry is None else 0)
-        return torch.vmap(one, in_dims=dims, randomness="error")(weights, inputs, carry)
+        layer, weights = self.base.layer, self.stacked
+        if isinstance(layer, Stack) and not (layer.batch_first or penalised or answers):
+            embedding = self.base.embedding
+            x = inputs if embedding is None else map_members(embedding, part(weights, "embedding."), inputs)
+            hidden, state = layer.run_members(part(weights, "layer."), x, carry, randomness="error")
+            return hidden, hidden.new_zeros(self.size), state
+        call = _Call(self.base, penalised, answers)
+        named = {f"model.{name}": tensor for name, tensor in weights.items()}
+        return map_members(call, named, inputs, carry, randomness="error")
 
     def _own(self, outputs: Tensor, batches: list[Batch]) -> list[Tensor]:
         """Return the outputs of every member, without the steps that only others have."""
