@@ -6,7 +6,6 @@ network and one axis for a population.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -93,23 +92,23 @@ def pull_back(
     steps, weight = x.shape[0], v.contiguous()
     every = min(plan.checkpoint or _steps_in_cache(g), steps)
     dx = torch.empty_like(x) if wanted[0] else None
-    spare, space = g.new_empty(g.shape[1:]), g.new_empty(every, *g.shape[1:])
+    space = g.new_empty(every, *g.shape[1:])
     way_back, sums, later = PHIS[plan.phi].way_back(space, _row(c)), _Sums(), None
     for start in reversed(range(0, steps, every)):
         part = slice(start, min(start + every, steps))
-        chunk = plan.part(part)
+        chunk, now = plan.part(part), _cut(x, part)
         if plan.checkpoint is None:
-            out, before = kept[part], h0 if start == 0 else kept[start - 1]
+            out, before = _cut(kept, part), h0 if start == 0 else kept[start - 1]
         else:
             before = h0 if start == 0 else kept[start // every - 1]
-            out = run(x[part], u, b, v, before, c, chunk)
-        da = space[: len(out)].copy_(g[part])
+            out = run(now, u, b, v, before, c, chunk)
         way_back.look(out)
-        _chain(way_back, len(out), weight, chunk, later)
+        _chain(way_back, _cut(g, part), weight, chunk, later)
+        da = _cut(space, slice(0, len(out)))
         if dx is not None:
-            _input_gradient(da, u, dx[part])
+            _input_gradient(da, u, _cut(dx, part))
         if wanted[1]:
-            sums.add_products("u", x[part], da)  # with a narrow x this order of factors is ten times as fast as da^T x
+            sums.add_products("u", now, da)  # with a narrow x this order of factors is ten times as fast as da^T x
         if wanted[2]:
             sums.add("b", da.flatten(0, 1).sum(0) if da.dim() == 3 else da.sum(-2).sum(0))
         if wanted[3] and plan.checkpoint is None and start > 0:
@@ -118,10 +117,15 @@ def pull_back(
             sums.add_products("v", da[1:], out[:-1])
             if _moves(before):
                 sums.add_products("v", da[:1], before.unsqueeze(0))
-        later = spare.copy_(da[0]) if start else da[0]  # the next chunk is written over this one
+        later = da[0].clone() if start else da[0]  # the next chunk is written over this one
     dh0 = later @ weight if wanted[4] and later is not None else None
     du = sums["u"].mT.contiguous() if wanted[1] else None
     return dx, du, sums.get("b"), sums.get("v"), dh0, way_back.bias_gradient() if wanted[5] else None
+
+
+def _cut(tensor: Tensor, part: slice) -> Tensor:
+    """Return some of the steps; where these are all, without a view, which takes as long as a step's nonlinearity."""
+    return tensor if len(tensor) == part.stop - part.start else tensor[part]
 
 
 def _moves(state: Tensor | None) -> bool:
@@ -131,9 +135,9 @@ def _moves(state: Tensor | None) -> bool:
 
 def _steps_in_cache(out: Tensor) -> int:
     """Return how many steps of (T, *K, B, n) make a chunk."""
-    *rows, width = out.shape[1:]
-    in_step = max(1, math.prod(rows))
-    return max(min(_CHUNK // max(1, in_step * width), _STEPS), _ROWS // in_step, 1)
+    numbers = max(1, out.numel() // max(1, out.shape[0]))
+    rows = max(1, numbers // max(1, out.shape[-1]))
+    return max(min(_CHUNK // numbers, _STEPS), _ROWS // rows, 1)
 
 
 def _input_gradient(da: Tensor, u: Tensor | None, out: Tensor) -> None:
@@ -205,14 +209,17 @@ def _driver(
     return drive
 
 
-def _chain(way_back: WayBack, steps: int, v: Tensor, plan: Plan, later: Tensor | None) -> None:
+def _chain(way_back: WayBack, g: Tensor, v: Tensor, plan: Plan, later: Tensor | None) -> None:
     """Turn the gradients of the outputs of some steps into those before phi; `later` is that of the step after them."""
-    add_product = _add_product(v)
-    for t in range(steps - 1, -1, -1):
-        target = way_back.targets[t]
+    add_product = torch.addmm if v.dim() == 2 else torch.baddbmm
+    gradients = way_back.receive(g)
+    for t in range(len(g) - 1, -1, -1):
+        arriving = way_back.arrivals[t]
         if later is not None:
-            add_product(target, later, v)
+            add_product(gradients[t], later, v, out=arriving)
+        elif not way_back.small:
+            arriving.copy_(gradients[t])
         if plan.sizes is not None:
-            target[..., plan.sizes[t] :, :] = 0
+            arriving[..., plan.sizes[t] :, :] = 0
         way_back.pull(t)
-        later = target
+        later = way_back.targets[t]

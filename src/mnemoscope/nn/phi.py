@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -31,18 +31,38 @@ class Phi(ABC):
         """
 
     @abstractmethod
-    def way_back(self, g: Tensor, c: Any) -> WayBack:
-        """Return the way back for chunks whose gradients are written into `g`, (steps, *K, B, n)."""
+    def way_back(self, space: Tensor, c: Any) -> WayBack:
+        """Return the way back for chunks whose gradients of z are written into `space`, (steps, *K, B, n)."""
 
 
 class WayBack:
-    """From the gradient of y to that of z, in place, chunk by chunk, in memory that is used again: that of identity."""
+    """From the gradient of y to that of z, chunk by chunk, in memory that is used again: that of identity.
 
-    def __init__(self, g: Tensor) -> None:
-        self.targets = g.unbind(0)
+    Attributes
+    ----------
+    arrivals
+        Where the gradient of y is put together, step by step.
+    targets
+        Where that of z is written; may be the same.
+    """
+
+    def __init__(self, space: Tensor) -> None:
+        self.space = self.room = space
+        self.small = space[0].numel() < _WIDE
+        self.targets = self.arrivals = space.unbind(0)
 
     def look(self, y: Tensor) -> None:
         """Take the outputs of a chunk."""
+
+    def receive(self, g: Tensor) -> Sequence[Tensor]:
+        """Return the gradients of y of a chunk, to which what comes from later steps is to be added.
+
+        Those of small steps are copied to where they arrive all at once, which is faster than one by one.
+        """
+        if not self.small:
+            return g.unbind(0)
+        self.room[: len(g)].copy_(g)
+        return self.arrivals
 
     def pull(self, t: int) -> None:
         """Turn the gradient of step t of the chunk."""
@@ -56,40 +76,41 @@ class _Identity(Phi):
     def bend(self, like: Tensor, c: Any, units: Any) -> Bend:
         return lambda h: None
 
-    def way_back(self, g: Tensor, c: Any) -> WayBack:
-        return WayBack(g)
+    def way_back(self, space: Tensor, c: Any) -> WayBack:
+        return WayBack(space)
 
 
 class _Slopes(WayBack):
     """A product with slopes, which are computed for a whole chunk."""
 
-    def __init__(self, g: Tensor, slopes: Callable[[Tensor, Tensor], object]) -> None:
-        super().__init__(g)
-        self.compute, self.space = slopes, torch.empty_like(g)
-        self.slopes = self.space.unbind(0)
+    def __init__(self, space: Tensor, slopes: Callable[[Tensor, Tensor], object]) -> None:
+        super().__init__(space)
+        self.compute = slopes
+        self.room = torch.empty_like(space if self.small else space[:1])
+        self.arrivals = self.room.expand_as(space).unbind(0)
 
     def look(self, y: Tensor) -> None:
         self.compute(y, self.space[: len(y)])
 
     def pull(self, t: int) -> None:
-        self.targets[t].mul_(self.slopes[t])
+        self.targets[t].mul_(self.arrivals[t])
 
 
 class _Tanh(Phi):
     def bend(self, like: Tensor, c: Any, units: Any) -> Bend:
         return Tensor.tanh_
 
-    def way_back(self, g: Tensor, c: Any) -> WayBack:
-        one = g.new_ones(())
-        return _Slopes(g, lambda y, out: torch.addcmul(one, y, y, value=-1, out=out))
+    def way_back(self, space: Tensor, c: Any) -> WayBack:
+        one = space.new_ones(())
+        return _Slopes(space, lambda y, out: torch.addcmul(one, y, y, value=-1, out=out))
 
 
 class _ReLU(Phi):
     def bend(self, like: Tensor, c: Any, units: Any) -> Bend:
         return Tensor.relu_
 
-    def way_back(self, g: Tensor, c: Any) -> WayBack:
-        return _Slopes(g, _signs)
+    def way_back(self, space: Tensor, c: Any) -> WayBack:
+        return _Slopes(space, _signs)
 
 
 class _ModReLU(Phi):
@@ -111,22 +132,23 @@ class _ModReLU(Phi):
 
         return bend
 
-    def way_back(self, g: Tensor, c: Any) -> WayBack:
-        return _ModReLUs(g)
+    def way_back(self, space: Tensor, c: Any) -> WayBack:
+        return _ModReLUs(space)
 
 
 class _ModReLUs(_Slopes):
     """g sign(y)^2; that of c sums g sign(y)."""
 
-    def __init__(self, g: Tensor) -> None:
-        super().__init__(g, _signs)
+    def __init__(self, space: Tensor) -> None:
+        super().__init__(space, _signs)
         # A sum over many steps loses its digits in 16 bits.
-        self.total = torch.zeros(g.shape[1:], dtype=torch.promote_types(g.dtype, torch.float32), device=g.device)
+        wide = torch.promote_types(space.dtype, torch.float32)
+        self.total = torch.zeros(space.shape[1:], dtype=wide, device=space.device)
 
     def pull(self, t: int) -> None:
-        target, sign = self.targets[t], self.slopes[t]
-        self.total.add_(target.mul_(sign))
-        target.mul_(sign)
+        arriving, sign = self.arrivals[t], self.targets[t]
+        self.total.add_(arriving.mul_(sign))
+        sign.mul_(arriving)
 
     def bias_gradient(self) -> Tensor:
         return self.total.sum(-2).to(self.space.dtype)
@@ -148,8 +170,8 @@ class _ComplexModReLU(Phi):
 
         return bend
 
-    def way_back(self, g: Tensor, c: Any) -> WayBack:
-        return _ComplexModReLUs(g, c)
+    def way_back(self, space: Tensor, c: Any) -> WayBack:
+        return _ComplexModReLUs(space, c)
 
 
 class _ComplexModReLUs(WayBack):
@@ -158,21 +180,21 @@ class _ComplexModReLUs(WayBack):
     Where y is zero nothing passes: |y| is taken as tiny there, and s is zero to rounding.
     """
 
-    def __init__(self, g: Tensor, c: Any) -> None:
-        super().__init__(g)
-        halves = g.chunk(2, dim=-1)
+    def __init__(self, space: Tensor, c: Any) -> None:
+        super().__init__(space)
+        halves = space.chunk(2, dim=-1)
         self.c, self.parts = c, _steps(*halves)
         self.outputs: list[tuple[Tensor, ...]] = []
         self.tiny = c.new_full((), torch.finfo(c.dtype).tiny)
-        self.space = [g.new_empty(halves[0].shape[1:]) for _ in range(4)]
-        self.total = torch.zeros_like(self.space[0])
+        self.scratch = [space.new_empty(halves[0].shape[1:]) for _ in range(4)]
+        self.total = torch.zeros_like(self.scratch[0])
 
     def look(self, y: Tensor) -> None:
         self.outputs = _steps(*y.chunk(2, dim=-1))
 
     def pull(self, t: int) -> None:
         (g_real, g_imaginary), (real, imaginary) = self.parts[t], self.outputs[t]
-        square, modulus, scale, along = self.space
+        square, modulus, scale, along = self.scratch
         torch.addcmul(self.tiny, real, real, out=square).addcmul_(imaginary, imaginary)
         torch.sqrt(square, out=modulus)
         torch.div(modulus, torch.sub(modulus, self.c, out=scale), out=scale)
@@ -187,7 +209,7 @@ class _ComplexModReLUs(WayBack):
 
 
 _WIDE = 8192
-"""Numbers in a step from which a row that is broadcast takes longer than its copies."""
+"""Numbers in a step from which it is the memory that takes time, not the calls."""
 
 
 @functools.cache

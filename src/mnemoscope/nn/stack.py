@@ -221,9 +221,8 @@ class Stack(Recurrent):
         Give them to `step` to save computing the maps at every step. Under autocast they are rounded to `dtype`, the
         input's type, after the maps.
         """
-        own = self._like.dtype
         gathered = [self._gather(suffix) for suffix in self._suffixes]
-        if dtype is None or dtype == own:
+        if dtype is None or dtype == self._like.dtype:
             return gathered
         return [{name: w.to(_like_real(dtype, w)) for name, w in weights.items()} for weights in gathered]
 
@@ -372,8 +371,10 @@ class Stack(Recurrent):
         return None if hx is None and self.starts_at_zero else super()._starting_state(hx, x)
 
     def _check_width(self, x: Tensor, name: str) -> None:
-        super()._check_width(x, name)
         own = self._like.dtype
+        if x.dtype == own and x.shape[-1] == self.input_size:
+            return
+        super()._check_width(x, name)
         if x.dtype != own and not torch.is_autocast_enabled(x.device.type):
             raise expected(name, f"of the parameters' type {own}", x.dtype)
 
