@@ -81,11 +81,14 @@ def test_fused_equals_naive(steps, batch, width, units, phi, checkpoint, driven,
     assert_twins(tensors, Plan(phi, sizes, checkpoint))
 
 
+@pytest.mark.parametrize("wide", [1, 10**9], ids=["large steps", "small steps"])
 @pytest.mark.parametrize("form", ["whole", "ragged", "population"])
 @pytest.mark.parametrize("phi", sorted(PHIS))
-def test_long_sequences_cross_chunks_of_the_backward_pass(phi, form, monkeypatch):
+def test_long_sequences_cross_chunks_of_the_backward_pass(phi, form, wide, monkeypatch):
     from mnemoscope.nn import kernel
+    from mnemoscope.nn import phi as phis
 
+    monkeypatch.setattr(phis, "_WIDE", wide)
     monkeypatch.setattr(kernel, "_CHUNK", 7 * 3 * 4 * (2 if form == "population" else 1))
     monkeypatch.setattr(kernel, "_ROWS", 1)
     tensors, sizes = problem(40, 3, 2, 4, phi), None
@@ -96,6 +99,19 @@ def test_long_sequences_cross_chunks_of_the_backward_pass(phi, form, monkeypatch
         pairs = zip(tensors, problem(40, 3, 2, 4, phi, seed=1), strict=True)
         tensors = [a if a is None else torch.stack([a, b], dim=int(i == 0)) for i, (a, b) in enumerate(pairs)]
     assert_twins(tensors, Plan(phi, sizes))
+
+
+@pytest.mark.parametrize("wide", [1, 10**9], ids=["large steps", "small steps"])
+@pytest.mark.parametrize("phi", sorted(PHIS))
+def test_the_gradient_that_arrives_is_left_as_it_is(phi, wide, monkeypatch):
+    """Hooks and other branches of the graph may hold it."""
+    monkeypatch.setattr("mnemoscope.nn.phi._WIDE", wide)
+    tensors = [t if t is None else t.requires_grad_() for t in problem(5, 2, 3, 4, phi)]
+    out = recurrence(*tensors, Plan(phi))
+    g = torch.randn(out.shape, dtype=out.dtype, generator=torch.Generator().manual_seed(0))
+    before = g.clone()
+    out.backward(g)
+    assert torch.equal(g, before)
 
 
 @pytest.mark.parametrize("phi", sorted(PHIS))
