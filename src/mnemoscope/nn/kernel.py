@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from mnemoscope.nn.phi import PHIS, WayBack
+from mnemoscope.nn.phi import PHIS, WayBack, cut
 
 __all__ = ["Plan", "Tensors", "pull_back", "run"]
 
@@ -46,9 +46,9 @@ class Plan(NamedTuple):
     sizes: tuple[int, ...] | None = None
     checkpoint: int | None = None
 
-    def part(self, steps: slice) -> Plan:
+    def part(self, start: int, stop: int) -> Plan:
         """Return the plan of some of the steps."""
-        return self if self.sizes is None else self._replace(sizes=self.sizes[steps])
+        return self if self.sizes is None else self._replace(sizes=self.sizes[start:stop])
 
 
 def run(x: Tensor, u: Any, b: Any, v: Tensor, h0: Any, c: Any, plan: Plan) -> Tensor:
@@ -95,24 +95,25 @@ def pull_back(
     space = g.new_empty(every, *g.shape[1:])
     way_back, sums, later = PHIS[plan.phi].way_back(space, _row(c)), _Sums(), None
     for start in reversed(range(0, steps, every)):
-        part = slice(start, min(start + every, steps))
-        chunk, now = plan.part(part), _cut(x, part)
+        stop = min(start + every, steps)
+        chunk, now = plan.part(start, stop), cut(x, start, stop)
         if plan.checkpoint is None:
-            out, before = _cut(kept, part), h0 if start == 0 else kept[start - 1]
+            out, before = cut(kept, start, stop), h0 if start == 0 else kept[start - 1]
         else:
             before = h0 if start == 0 else kept[start // every - 1]
             out = run(now, u, b, v, before, c, chunk)
         way_back.look(out)
-        _chain(way_back, _cut(g, part), weight, chunk, later)
-        da = _cut(space, slice(0, len(out)))
+        _chain(way_back, cut(g, start, stop), weight, chunk, later)
+        way_back.leave(stop - start)
+        da = cut(space, 0, stop - start)
         if dx is not None:
-            _input_gradient(da, u, _cut(dx, part))
+            _input_gradient(da, u, cut(dx, start, stop))
         if wanted[1]:
             sums.add_products("u", now, da)  # with a narrow x this order of factors is ten times as fast as da^T x
         if wanted[2]:
             sums.add("b", da.flatten(0, 1).sum(0) if da.dim() == 3 else da.sum(-2).sum(0))
         if wanted[3] and plan.checkpoint is None and start > 0:
-            sums.add_products("v", da, kept[start - 1 : part.stop - 1])
+            sums.add_products("v", da, kept[start - 1 : stop - 1])
         elif wanted[3]:
             sums.add_products("v", da[1:], out[:-1])
             if _moves(before):
@@ -121,11 +122,6 @@ def pull_back(
     dh0 = later @ weight if wanted[4] and later is not None else None
     du = sums["u"].mT.contiguous() if wanted[1] else None
     return dx, du, sums.get("b"), sums.get("v"), dh0, way_back.bias_gradient() if wanted[5] else None
-
-
-def _cut(tensor: Tensor, part: slice) -> Tensor:
-    """Return some of the steps; where these are all, without a view, which takes as long as a step's nonlinearity."""
-    return tensor if len(tensor) == part.stop - part.start else tensor[part]
 
 
 def _moves(state: Tensor | None) -> bool:
@@ -190,20 +186,20 @@ def _driver(
     """Return the function that writes U x + b of some steps into `out`: one product, or for a population one a step."""
     if u is None:
         one = x.new_ones(()) if units is None else units
-        return lambda start, stop: torch.mul(x[start:stop], one, out=out[start:stop])
+        return lambda start, stop: torch.mul(cut(x, start, stop), one, out=cut(out, start, stop))
     weight = u.mT.contiguous() if units is None else u.mT * units
     b = b if b is None or units is None else b * units.view_as(b)
     if x.dim() > 3:
         bias = _row(b)
 
         def drive_members(start: int, stop: int) -> None:
-            for driven, now in zip(out[start:stop].unbind(0), x[start:stop].unbind(0), strict=True):
+            for driven, now in zip(cut(out, start, stop).unbind(0), cut(x, start, stop).unbind(0), strict=True):
                 torch.bmm(now, weight, out=driven) if bias is None else torch.baddbmm(bias, now, weight, out=driven)
 
         return drive_members
 
     def drive(start: int, stop: int) -> None:
-        now, driven = x[start:stop].flatten(0, 1), out[start:stop].flatten(0, 1)
+        now, driven = (cut(steps, start, stop).flatten(0, 1) for steps in (x, out))
         torch.mm(now, weight, out=driven) if b is None else torch.addmm(b, now, weight, out=driven)
 
     return drive

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-__all__ = ["PHIS", "Phi", "WayBack"]
+__all__ = ["PHIS", "Phi", "WayBack", "cut"]
 
 Bend = Callable[[Tensor], object]
 
@@ -48,7 +48,7 @@ class WayBack:
 
     def __init__(self, space: Tensor) -> None:
         self.space = self.room = space
-        self.small = space[0].numel() < _WIDE
+        self.small = space.stride(0) < _WIDE
         self.targets = self.arrivals = space.unbind(0)
 
     def look(self, y: Tensor) -> None:
@@ -61,11 +61,14 @@ class WayBack:
         """
         if not self.small:
             return g.unbind(0)
-        self.room[: len(g)].copy_(g)
+        cut(self.room, 0, len(g)).copy_(g)
         return self.arrivals
 
     def pull(self, t: int) -> None:
         """Turn the gradient of step t of the chunk."""
+
+    def leave(self, steps: int) -> None:
+        """Take what is needed of a chunk, all of whose steps have been turned."""
 
     def bias_gradient(self) -> Tensor:
         """Return the gradient of modReLU's bias, (*K, n), from all chunks so far."""
@@ -90,7 +93,7 @@ class _Slopes(WayBack):
         self.arrivals = self.room.expand_as(space).unbind(0)
 
     def look(self, y: Tensor) -> None:
-        self.compute(y, self.space[: len(y)])
+        self.compute(y, cut(self.space, 0, len(y)))
 
     def pull(self, t: int) -> None:
         self.targets[t].mul_(self.arrivals[t])
@@ -142,13 +145,19 @@ class _ModReLUs(_Slopes):
     def __init__(self, space: Tensor) -> None:
         super().__init__(space, _signs)
         # A sum over many steps loses its digits in 16 bits.
-        wide = torch.promote_types(space.dtype, torch.float32)
-        self.total = torch.zeros(space.shape[1:], dtype=wide, device=space.device)
+        self.wide = torch.promote_types(space.dtype, torch.float32)
+        self.total = torch.zeros(space.shape[1:], dtype=self.wide, device=space.device)
 
     def pull(self, t: int) -> None:
         arriving, sign = self.arrivals[t], self.targets[t]
-        self.total.add_(arriving.mul_(sign))
+        arriving.mul_(sign)
+        if not self.small:
+            self.total.add_(arriving)
         sign.mul_(arriving)
+
+    def leave(self, steps: int) -> None:
+        if self.small:
+            self.total += cut(self.room, 0, steps).sum(0, dtype=self.wide)
 
     def bias_gradient(self) -> Tensor:
         return self.total.sum(-2).to(self.space.dtype)
@@ -206,6 +215,11 @@ class _ComplexModReLUs(WayBack):
 
     def bias_gradient(self) -> Tensor:
         return self.total.sum(-2)
+
+
+def cut(tensor: Tensor, start: int, stop: int) -> Tensor:
+    """Return some steps; where these are all, without a view, which takes as long as phi of a small step."""
+    return tensor if stop - start == len(tensor) else tensor[start:stop]
 
 
 _WIDE = 8192
