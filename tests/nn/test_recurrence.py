@@ -81,14 +81,14 @@ def test_fused_equals_naive(steps, batch, width, units, phi, checkpoint, driven,
     assert_twins(tensors, Plan(phi, sizes, checkpoint))
 
 
-@pytest.mark.parametrize("wide", [1, 10**9], ids=["large steps", "small steps"])
+@pytest.mark.parametrize("large", [1, 10**9], ids=["large steps", "small steps"])
 @pytest.mark.parametrize("form", ["whole", "ragged", "population"])
 @pytest.mark.parametrize("phi", sorted(PHIS))
-def test_long_sequences_cross_chunks_of_the_backward_pass(phi, form, wide, monkeypatch):
+def test_long_sequences_cross_chunks_of_the_backward_pass(phi, form, large, monkeypatch):
     from mnemoscope.nn import kernel
     from mnemoscope.nn import phi as phis
 
-    monkeypatch.setattr(phis, "_WIDE", wide)
+    monkeypatch.setattr(phis, "_LARGE", large)
     monkeypatch.setattr(kernel, "_CHUNK", 7 * 3 * 4 * (2 if form == "population" else 1))
     monkeypatch.setattr(kernel, "_ROWS", 1)
     tensors, sizes = problem(40, 3, 2, 4, phi), None
@@ -101,11 +101,11 @@ def test_long_sequences_cross_chunks_of_the_backward_pass(phi, form, wide, monke
     assert_twins(tensors, Plan(phi, sizes))
 
 
-@pytest.mark.parametrize("wide", [1, 10**9], ids=["large steps", "small steps"])
+@pytest.mark.parametrize("large", [1, 10**9], ids=["large steps", "small steps"])
 @pytest.mark.parametrize("phi", sorted(PHIS))
-def test_the_gradient_that_arrives_is_left_as_it_is(phi, wide, monkeypatch):
+def test_the_gradient_that_arrives_is_left_as_it_is(phi, large, monkeypatch):
     """Hooks and other branches of the graph may hold it."""
-    monkeypatch.setattr("mnemoscope.nn.phi._WIDE", wide)
+    monkeypatch.setattr("mnemoscope.nn.phi._LARGE", large)
     tensors = [t if t is None else t.requires_grad_() for t in problem(5, 2, 3, 4, phi)]
     out = recurrence(*tensors, Plan(phi))
     g = torch.randn(out.shape, dtype=out.dtype, generator=torch.Generator().manual_seed(0))

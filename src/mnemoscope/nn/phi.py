@@ -48,7 +48,7 @@ class WayBack:
 
     def __init__(self, space: Tensor) -> None:
         self.space = self.room = space
-        self.small = space.stride(0) < _WIDE
+        self.small = space.stride(0) < _LARGE
         self.targets = self.arrivals = space.unbind(0)
 
     def look(self, y: Tensor) -> None:
@@ -57,7 +57,7 @@ class WayBack:
     def receive(self, g: Tensor) -> Sequence[Tensor]:
         """Return the gradients of y of a chunk, to which what comes from later steps is to be added.
 
-        Those of small steps are copied to where they arrive all at once, which is faster than one by one.
+        Those of steps that are not large are copied to where they arrive, all of a chunk at once.
         """
         if not self.small:
             return g.unbind(0)
@@ -223,7 +223,10 @@ def cut(tensor: Tensor, start: int, stop: int) -> Tensor:
 
 
 _WIDE = 8192
-"""Numbers in a step from which it is the memory that takes time, not the calls."""
+"""Numbers in a step from which a row that is broadcast takes longer than its copies."""
+
+_LARGE = 2**16
+"""Numbers in a step from which its gradient is better read where it is than copied with those of other steps."""
 
 
 @functools.cache
