@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import statistics
 from pathlib import Path
 from typing import Any
 
@@ -83,17 +84,22 @@ def measure(shape: tuple[int, int, int], names: list[str], rounds: int) -> dict[
     """Return the ratio of every network at one shape."""
     steps, batch, hidden = shape
     torch.manual_seed(0)
-    timed = {name: training_step(build(name, hidden), steps, batch) for name in [YARDSTICK, *names]}
-    times = interleave(timed, rounds)
-    found = ratios(times, YARDSTICK)
-    found["yardstick ms"] = 1000 * sorted(times[YARDSTICK])[rounds // 2]
+    yardstick = training_step(build(YARDSTICK, hidden), steps, batch)
+    found, base = {}, []
+    for name in names:
+        # In pairs, so that little time lies between the two: a disturbance of some seconds then touches both.
+        pair = {YARDSTICK: yardstick, name: training_step(build(name, hidden), steps, batch)}
+        times = interleave(pair, rounds, seconds=0.1)
+        found[name] = ratios(times, YARDSTICK)[name]
+        base += times[YARDSTICK]
+    found["yardstick ms"] = 1000 * statistics.median(base)
     return found
 
 
 def main() -> None:
     """Measure all shapes and print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--shape", type=int, nargs=3, action="append", help="T B n; by default all")
     parser.add_argument("--only", nargs="+", help="rows; by default all")
