@@ -49,6 +49,7 @@ OTHERS = [
     "soft-orth",
     "soft-orth penalty",
 ]
+OTHER_BAR = 2.0
 YARDSTICK = "torch.nn.RNN"
 
 
@@ -129,6 +130,13 @@ def main() -> None:
         write("step_time", text, data, arguments.write)
 
 
+def bar_of(name: str, shape: tuple[int, ...]) -> float | None:
+    """Return the ratio that a network is to reach on one thread."""
+    if shape not in SHAPES:
+        return None
+    return BARS[name][SHAPES.index(shape)] if name in BARS else OTHER_BAR
+
+
 def table(columns: dict[tuple[int, ...], dict[str, float]], threads: int) -> list[str]:
     """Return the lines of one table."""
     heads = [f"({', '.join(map(str, shape))})" for shape in columns]
@@ -146,7 +154,7 @@ def table(columns: dict[tuple[int, ...], dict[str, float]], threads: int) -> lis
             continue
         cells = []
         for shape, column in columns.items():
-            bar = BARS[name][SHAPES.index(shape)] if name in BARS and shape in SHAPES and threads == 1 else None
+            bar = bar_of(name, shape) if threads == 1 else None
             cells.append((f"{column[name]:.2f}" + (f" ({bar:.2f})" if bar else "")) if name in column else "-")
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
     return [*lines, ""]
