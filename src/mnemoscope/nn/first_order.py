@@ -159,16 +159,7 @@ class FirstOrder(Stack):
         bent = activate(self.nonlinearity, torch.complex(*states.chunk(2, dim=-1)), bias)
         return torch.cat([bent.real, bent.imag], dim=-1)
 
-    def run_members(
-        self,
-        weights: Mapping[str, Tensor],
-        x: Float[Tensor, "members time batch input"],
-        hx: Any = None,
-        randomness: str = "different",
-    ) -> tuple[Float[Tensor, "members time batch output"], State]:
-        """Run K networks of this shape as one batched recurrence; where there is none, as every `Stack` does."""
-        if not self._batches(x, hx):
-            return super().run_members(weights, x, hx, randomness)
+    def _run_batched(self, weights: Mapping[str, Tensor], x: Tensor, hx: Any) -> tuple[Tensor, State]:
         self._check_input(x[0])
         if hx is not None:
             self._starting_state(hx[0], x[0])  # refuses one that does not fit
@@ -178,7 +169,6 @@ class FirstOrder(Stack):
         return output.movedim(0, 1), state.movedim(0, 1)
 
     def _batches(self, x: Tensor, hx: Any) -> bool:
-        """Say whether the members' axis can go through `run` itself."""
         plain = all(getattr(type(self), name) is getattr(FirstOrder, name) for name in _OWN)
         hooked = self._forward_hooks or self._forward_pre_hooks
         drops = self.dropout and self.training
