@@ -94,6 +94,7 @@ def pull_back(
     dx = torch.empty_like(x) if wanted[0] else None
     space = g.new_empty(every, *g.shape[1:])
     way_back, sums, later = PHIS[plan.phi].way_back(space, _row(c)), _Sums(), None
+    between: Any = torch.empty_like(space[0]) if every < steps else None
     for start in reversed(range(0, steps, every)):
         stop = min(start + every, steps)
         chunk, now = plan.part(start, stop), cut(x, start, stop)
@@ -118,7 +119,9 @@ def pull_back(
             sums.add_products("v", da[1:], out[:-1])
             if _moves(before):
                 sums.add_products("v", da[:1], before.unsqueeze(0))
-        later = da[0].clone() if start else da[0]  # the next chunk is written over this one
+        later = way_back.targets[0]
+        if start:  # the next chunk is written over this one
+            later = between.copy_(later)
     dh0 = later @ weight if wanted[4] and later is not None else None
     du = sums["u"].mT.contiguous() if wanted[1] else None
     return dx, du, sums.get("b"), sums.get("v"), dh0, way_back.bias_gradient() if wanted[5] else None

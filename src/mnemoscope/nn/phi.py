@@ -89,8 +89,8 @@ class _Slopes(WayBack):
     def __init__(self, space: Tensor, slopes: Callable[[Tensor, Tensor], object]) -> None:
         super().__init__(space)
         self.compute = slopes
-        self.room = torch.empty_like(space if self.small else space[:1])
-        self.arrivals = self.room.expand_as(space).unbind(0)
+        self.room = torch.empty_like(space if self.small else space[0])
+        self.arrivals = self.room.unbind(0) if self.small else (self.room,) * len(space)
 
     def look(self, y: Tensor) -> None:
         self.compute(y, cut(self.space, 0, len(y)))
@@ -219,7 +219,7 @@ class _ComplexModReLUs(WayBack):
 
 def cut(tensor: Tensor, start: int, stop: int) -> Tensor:
     """Return some steps; where these are all, without a view, which takes as long as phi of a small step."""
-    return tensor if stop - start == len(tensor) else tensor[start:stop]
+    return tensor if stop - start == tensor.shape[0] else tensor[start:stop]
 
 
 _WIDE = 8192
