@@ -19,13 +19,13 @@ __all__ = ["Plan", "Tensors", "pull_back", "run"]
 Tensors = tuple[Any, ...]
 """x, U, b, V, h_0, c; U, b, h_0 and c may be None."""
 
-_CHUNK = 2**18
-"""Numbers in a chunk: a MiB in float32, which stays in the processor's cache."""
+_CHUNK = 2**17
+"""Numbers in a chunk: half a MiB in float32, which stays in the processor's cache with the gradients of the chunk."""
 
-_STEPS = 64
-"""Steps that a chunk has at most, unless they have few rows: to cut memory into more takes longer than it saves."""
+_STEPS = (4, 64)
+"""Steps that a chunk has at least, and at most unless they have few rows: to cut memory takes time, too."""
 
-_ROWS = 1024
+_ROWS = 512
 """Rows that a chunk has at least: a product over fewer is slow."""
 
 
@@ -136,7 +136,8 @@ def _steps_in_cache(out: Tensor) -> int:
     """Return how many steps of (T, *K, B, n) make a chunk."""
     numbers = max(1, out.numel() // max(1, out.shape[0]))
     rows = max(1, numbers // max(1, out.shape[-1]))
-    return max(min(_CHUNK // numbers, _STEPS), _ROWS // rows, 1)
+    fewest, most = _STEPS
+    return max(min(_CHUNK // numbers, most), _ROWS // rows, fewest)
 
 
 def _input_gradient(da: Tensor, u: Tensor | None, out: Tensor) -> None:

@@ -116,10 +116,10 @@ class _Recurrence(_Quick):
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> Any:
-        wanted = tuple(ctx.needs_input_grad[:6])
-        nested = torch.is_grad_enabled() or torch._C._are_functorch_transforms_active()
-        run = _Backward.apply if nested else _Backward.forward
-        return (*_spread(run(g, *ctx.saved_tensors, ctx.plan, wanted), wanted), None)
+        (kept, *tensors), wanted = ctx.saved_tensors, ctx.needs_input_grad[:6]
+        if torch.is_grad_enabled() or torch._C._are_functorch_transforms_active():
+            return (*_spread(_Backward.apply(g, kept, *tensors, ctx.plan, wanted), wanted), None)
+        return (*_pull_back(g, kept, tensors, ctx.plan, wanted), None)
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[Any, ...], *inputs: Any) -> tuple[Tensor, int]:
@@ -136,9 +136,7 @@ class _Backward(_Quick):
     @staticmethod
     def forward(*inputs: Any) -> tuple[Tensor, ...]:
         g, kept, *tensors, plan, wanted = inputs
-        with _below_autograd():
-            parts = kernel.pull_back(g, kept, tuple(tensors), plan, wanted)
-        return tuple(part for part in parts if part is not None)
+        return tuple(part for part in _pull_back(g, kept, tensors, plan, wanted) if part is not None)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -215,6 +213,11 @@ class _Mapped:
         if not self.fold or plan.sizes is None:
             return plan
         return plan._replace(sizes=tuple(self.size * alive for alive in plan.sizes))
+
+
+def _pull_back(g: Tensor, kept: Tensor, tensors: Any, plan: Plan, wanted: tuple[bool, ...]) -> tuple[Any, ...]:
+    with _below_autograd():
+        return kernel.pull_back(g, kept, tensors, plan, wanted)
 
 
 def _spread(parts: tuple[Any, ...], wanted: tuple[bool, ...]) -> list[Any]:

@@ -227,7 +227,8 @@ class Stack(Recurrent):
         return [{name: w.to(_like_real(dtype, w)) for name, w in weights.items()} for weights in gathered]
 
     def _gather(self, suffix: str) -> Weights:
-        return {name: getattr(self, name + suffix) for name in self._names}
+        own, names = self._parameters, [(name, name + suffix) for name in self._names]
+        return {name: own[full] if full in own else getattr(self, full) for name, full in names}
 
     def __setattr__(self, name: str, value: Any) -> None:
         # `layer.weight_hh_l0 = V` sets values, of a free weight as of one that a map makes; it never swaps parameters.
@@ -331,7 +332,7 @@ class Stack(Recurrent):
         if lengths is not None and int(lengths[-1]) == x.shape[0]:
             lengths = None
         # Autocast would round the maps and the recurrence: these run in the input's own type.
-        autocast = torch.is_autocast_enabled(x.device.type)
+        autocast = torch._C._is_any_autocast_enabled()
         with torch.autocast(x.device.type, enabled=False) if autocast else nullcontext():
             cells: list[Any] = [None] * len(self._suffixes) if state is None else self._split(state)
             weights = weights or self.weights(x.dtype)
