@@ -61,7 +61,7 @@ def all_at_once(layers: int, steps: int, batch: int) -> Step:
 def main() -> None:
     """Measure and print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--write", type=Path, help="folder for the table and the numbers")
     arguments = parser.parse_args()

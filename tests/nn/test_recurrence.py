@@ -114,6 +114,21 @@ def test_the_gradient_that_arrives_is_left_as_it_is(phi, large, monkeypatch):
     assert torch.equal(g, before)
 
 
+def test_an_output_that_was_changed_before_its_gradient_is_refused():
+    *tensors, _ = problem(5, 2, 3, 4, "tanh")
+    out = recurrence(*(t.requires_grad_() for t in tensors), None, Plan("tanh"))
+    out += 1
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        out.sum().backward()
+
+
+def test_gradients_are_tensors_of_their_own():
+    *tensors, _ = problem(5, 2, 1, 1, "tanh")
+    leaves = [t.requires_grad_() for t in tensors]
+    recurrence(*leaves, None, Plan("tanh")).sum().backward()
+    assert not any(leaf.grad._is_view() or leaf.grad.is_inference() for leaf in leaves)
+
+
 @pytest.mark.parametrize("phi", sorted(PHIS))
 def test_gradients_are_right_to_second_order(phi):
     tensors = problem(4, 2, 3, 4, phi, norm=0.9)
