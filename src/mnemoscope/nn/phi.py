@@ -195,7 +195,7 @@ class _ComplexModReLUs(WayBack):
         self.c, self.parts = c, _steps(*halves)
         self.outputs: list[tuple[Tensor, ...]] = []
         self.tiny = c.new_full((), torch.finfo(c.dtype).tiny)
-        self.scratch = [space.new_empty(halves[0].shape[1:]) for _ in range(4)]
+        self.scratch = [space.new_empty(halves[0].shape[1:]) for _ in range(3)]
         self.total = torch.zeros_like(self.scratch[0])
 
     def look(self, y: Tensor) -> None:
@@ -203,13 +203,14 @@ class _ComplexModReLUs(WayBack):
 
     def pull(self, t: int) -> None:
         (g_real, g_imaginary), (real, imaginary) = self.parts[t], self.outputs[t]
-        square, modulus, scale, along = self.scratch
+        square, modulus, along = self.scratch
         torch.addcmul(self.tiny, real, real, out=square).addcmul_(imaginary, imaginary)
         torch.sqrt(square, out=modulus)
-        torch.div(modulus, torch.sub(modulus, self.c, out=scale), out=scale)
         torch.mul(g_real, real, out=along).addcmul_(g_imaginary, imaginary)
         self.total.addcdiv_(along, modulus)
         along.div_(square)
+        scale = torch.sub(modulus, self.c, out=square)
+        torch.div(modulus, scale, out=scale)
         torch.lerp(torch.mul(along, real, out=modulus), g_real, scale, out=g_real)
         torch.lerp(torch.mul(along, imaginary, out=modulus), g_imaginary, scale, out=g_imaginary)
 
