@@ -19,16 +19,13 @@ from torch.autograd import Function
 
 from mnemoscope.nn import kernel
 from mnemoscope.nn.activation import activate, modrelu
-from mnemoscope.nn.kernel import Plan
+from mnemoscope.nn.kernel import Plan, below_autograd
 from mnemoscope.nn.scan import forward_mode
 
 __all__ = ["Plan", "alive_at_steps", "can_fuse", "last_alive", "naive_recurrence", "recurrence"]
 
 _WEIGHTS = (1, 2, 3, 5)
 """Where U, b, V and c stand among x, U, b, V, h_0, c."""
-
-_below_autograd = torch._C._AutoDispatchBelowADInplaceOrView
-"""Within it no operation asks autograd, which records nothing there but takes a tenth of a small operation's time."""
 
 
 def can_fuse(w: dict[str, Any]) -> bool:
@@ -104,7 +101,7 @@ class _Recurrence(_Quick):
     @staticmethod
     def forward(*inputs: Any) -> Tensor:
         x, u, b, v, h0, c, plan = inputs
-        with _below_autograd():
+        with below_autograd():
             return kernel.run(x, u, b, v, h0, c, plan)
 
     @staticmethod
@@ -216,7 +213,7 @@ class _Mapped:
 
 
 def _pull_back(g: Tensor, kept: Tensor, tensors: Any, plan: Plan, wanted: tuple[bool, ...]) -> tuple[Any, ...]:
-    with _below_autograd():
+    with below_autograd():
         return kernel.pull_back(g, kept, tensors, plan, wanted)
 
 
