@@ -159,7 +159,9 @@ class FirstOrder(Stack):
         bent = activate(self.nonlinearity, torch.complex(*states.chunk(2, dim=-1)), bias)
         return torch.cat([bent.real, bent.imag], dim=-1)
 
-    def _run_batched(self, weights: Mapping[str, Tensor], x: Tensor, hx: Any) -> tuple[Tensor, State]:
+    def _run_batched(self, weights: Mapping[str, Tensor], x: Tensor, hx: Any) -> tuple[Tensor, State] | None:
+        if not self._batches(x, hx):
+            return None
         self._check_input(x[0])
         if hx is not None:
             self._starting_state(hx[0], x[0])  # refuses one that does not fit
@@ -169,6 +171,7 @@ class FirstOrder(Stack):
         return output.movedim(0, 1), state.movedim(0, 1)
 
     def _batches(self, x: Tensor, hx: Any) -> bool:
+        """Say whether the members' axis can go through `run` itself."""
         plain = all(getattr(type(self), name) is getattr(FirstOrder, name) for name in _OWN)
         hooked = self._forward_hooks or self._forward_pre_hooks
         drops = self.dropout and self.training

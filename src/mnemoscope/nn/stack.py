@@ -365,18 +365,15 @@ class Stack(Recurrent):
         randomness
             As in `map_members`.
         """
-        if self._batches(x, hx):
-            return self._run_batched(weights, x, hx)
+        batched = self._run_batched(weights, x, hx)
+        if batched is not None:
+            return batched
         output, state = map_members(self, weights, x, hx, randomness=randomness)
         return output, state
 
-    def _batches(self, x: Tensor, hx: Any) -> bool:
-        """Say whether `_run_batched` can serve these members."""
-        return False
-
-    def _run_batched(self, weights: Mapping[str, Tensor], x: Tensor, hx: Any) -> tuple[Tensor, State]:
-        """Run the members as one batched recurrence, without `torch.vmap`."""
-        raise NotImplementedError
+    def _run_batched(self, weights: Mapping[str, Tensor], x: Tensor, hx: Any) -> tuple[Tensor, State] | None:
+        """Run the members as one batched recurrence, without `torch.vmap`; None where there is none."""
+        return None
 
     def _starting_state(self, hx: State | None, x: Tensor) -> State | None:
         return None if hx is None and self.starts_at_zero else super()._starting_state(hx, x)

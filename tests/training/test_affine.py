@@ -1,0 +1,51 @@
+"""The readout with the classes in front against the product that defines it."""
+
+import pytest
+import torch
+
+from mnemoscope.training.affine import Buffers, class_major, class_major_members
+
+STEPS, MEMBERS, BATCH, UNITS, CLASSES = 5, 3, 4, 6, 2
+
+
+def draw(*shape, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(*shape, generator=generator, dtype=torch.float64).requires_grad_()
+
+
+def assert_same(fast, slow, leaves):
+    g = torch.randn(slow.shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    torch.testing.assert_close(fast, slow, rtol=1e-12, atol=1e-12)
+    pairs = zip(torch.autograd.grad(fast, leaves, g), torch.autograd.grad(slow, leaves, g), strict=True)
+    for one, other in pairs:
+        torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("first", [0, 2])
+@pytest.mark.parametrize("biased", [True, False])
+def test_members_readout_is_its_definition(first, biased):
+    h, weight = draw(MEMBERS, STEPS, BATCH, UNITS), draw(MEMBERS, CLASSES, UNITS, seed=2)
+    bias = draw(MEMBERS, CLASSES, seed=3) if biased else None
+    slow = torch.einsum("ktbn,kcn->tkcb", h[:, first:], weight)
+    slow = slow if bias is None else slow + bias[None, :, :, None]
+    fast = class_major_members(h, weight, bias, Buffers(), first)
+    assert_same(fast, slow, [h, weight] if bias is None else [h, weight, bias])
+
+
+@pytest.mark.parametrize("first", [0, 2])
+@pytest.mark.parametrize("biased", [True, False])
+def test_readout_is_its_definition(first, biased):
+    h, weight = draw(STEPS, BATCH, UNITS), draw(CLASSES, UNITS, seed=2)
+    bias = draw(CLASSES, seed=3) if biased else None
+    slow = torch.einsum("tbn,cn->ctb", h[first:], weight).flatten(1)
+    slow = slow if bias is None else slow + bias[:, None]
+    fast = class_major(h, weight, bias, Buffers(), first)
+    assert_same(fast, slow, [h, weight] if bias is None else [h, weight, bias])
+
+
+def test_second_derivatives_of_the_members_readout_are_refused():
+    h, weight = draw(MEMBERS, STEPS, BATCH, UNITS), draw(MEMBERS, CLASSES, UNITS, seed=2)
+    out = class_major_members(h, weight, None, Buffers())
+    (gradient,) = torch.autograd.grad(out.square().sum(), weight, create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        gradient.sum().backward()
