@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-__all__ = ["PHIS", "Phi", "WayBack", "cut"]
+__all__ = ["PHIS", "Phi", "WayBack", "cut", "sum_rows"]
 
 Bend = Callable[[Tensor], object]
 
@@ -123,7 +123,7 @@ class _ModReLU(Phi):
     """
 
     def units(self, c: Any) -> Tensor:
-        return torch.where(c > 0, c.new_full((), _huge(c.dtype)), -1.0)
+        return torch.threshold_(c.sign().mul_(_huge(c.dtype)), 0.0, -1.0)
 
     def bend(self, like: Tensor, c: Any, units: Any) -> Bend:
         rows = [c.abs(), units.reciprocal()]
@@ -145,22 +145,27 @@ class _ModReLUs(_Slopes):
     def __init__(self, space: Tensor) -> None:
         super().__init__(space, _signs)
         # A sum over many steps loses its digits in 16 bits.
-        self.wide = torch.promote_types(space.dtype, torch.float32)
-        self.total = torch.zeros(space.shape[1:], dtype=self.wide, device=space.device)
+        self.wide = torch.float32 if space.dtype.itemsize < 4 else None
+        self.total: Any = None
 
     def pull(self, t: int) -> None:
         arriving, sign = self.arrivals[t], self.targets[t]
         arriving.mul_(sign)
         if not self.small:
-            self.total.add_(arriving)
+            self._count(arriving.unsqueeze(0))
         sign.mul_(arriving)
 
     def leave(self, steps: int) -> None:
         if self.small:
-            self.total += cut(self.room, 0, steps).sum(0, dtype=self.wide)
+            self._count(cut(self.room, 0, steps))
+
+    def _count(self, products: Tensor) -> None:
+        part = sum_rows(products, self.wide)
+        self.total = part if self.total is None else self.total.add_(part)
 
     def bias_gradient(self) -> Tensor:
-        return self.total.sum(-2).to(self.space.dtype)
+        total: Tensor = self.total
+        return total if self.wide is None else total.to(self.space.dtype)
 
 
 class _ComplexModReLU(Phi):
@@ -221,6 +226,13 @@ class _ComplexModReLUs(WayBack):
 def cut(tensor: Tensor, start: int, stop: int) -> Tensor:
     """Return some steps; where these are all, without a view, which takes as long as phi of a small step."""
     return tensor if stop - start == tensor.shape[0] else tensor[start:stop]
+
+
+def sum_rows(tensor: Tensor, dtype: torch.dtype | None = None) -> Tensor:
+    """Return the sum over the steps and sequences of (steps, *K, B, n)."""
+    if tensor.dim() == 3:
+        return tensor.flatten(0, 1).sum(0, dtype=dtype)
+    return tensor.sum(-2, dtype=dtype).sum(0)
 
 
 _WIDE = 8192
