@@ -60,7 +60,7 @@ def run(x: Tensor, u: Any, b: Any, v: Tensor, h0: Any, c: Any, plan: Plan) -> Te
     What the input contributes is computed chunk by chunk, so that it is still in the cache when its step comes.
     """
     phi, steps = PHIS[plan.phi], x.shape[0]
-    units = None if c is None else phi.units(_row(c))
+    units = phi.units(x, _row(c))
     weight = _transposed(v, units)
     out = x.new_empty(*x.shape[:-1], v.shape[-1])
     slices = out.unbind(0)
@@ -203,7 +203,7 @@ def _driver(
         one = x.new_ones(()) if units is None else units
         return lambda start, stop: torch.mul(cut(x, start, stop), one, out=cut(out, start, stop))
     weight = _transposed(u, units)
-    b = b if b is None or units is None else b * units.view_as(b)
+    b = b if b is None or units is None else b * (units.squeeze(-2) if units.dim() > 1 else units)
     if x.dim() > 3:
         bias = _row(b)
 
