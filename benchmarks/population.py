@@ -19,7 +19,7 @@ from step_time import training_step
 from torch import nn
 
 import mnemoscope as ms
-from mnemoscope.training.affine import Buffers, class_major_members
+from mnemoscope.training.affine import Buffers, class_major
 
 MEMBERS, HIDDEN = 16, 32
 SHAPES = {"L=1, T=220, B=32": (1, 220, 32), "L=2, T=16, B=128": (2, 16, 128)}
@@ -43,16 +43,16 @@ def all_at_once(layers: int, steps: int, batch: int) -> Step:
     weight = nn.Parameter(torch.stack([head.weight.detach() for head in heads]))
     bias = nn.Parameter(torch.stack([head.bias.detach() for head in heads]))
     x = torch.randn(MEMBERS, steps, batch, 10)
-    labels = torch.randint(10, (steps * MEMBERS, batch))
+    labels = torch.randint(10, (MEMBERS, steps * batch))
     optimiser = torch.optim.RMSprop([*population.parameters(), weight, bias], lr=1e-4)
     buffers = Buffers()
 
     def step() -> None:
         optimiser.zero_grad()
         output, _ = population(x)
-        logits = class_major_members(output, weight, bias, buffers)
+        logits = class_major(output, weight, bias, buffers)
         # The sum of the members' mean losses: each member's gradient is that of its own loss.
-        (MEMBERS * F.cross_entropy(logits.flatten(0, 1), labels)).backward()
+        (MEMBERS * F.cross_entropy(logits, labels)).backward()
         optimiser.step()
 
     return step

@@ -147,13 +147,13 @@ class FirstOrder(Stack):
             v = torch.cat([torch.cat([v.real, -v.imag], -1), torch.cat([v.imag, v.real], -1)], -2)
             state = None if state is None else torch.cat([state.real, state.imag], dim=-1)
             phi = "complex-modrelu" if phi == "modrelu" else phi
-        plan = Plan(phi, alive_at_steps(lengths, x.shape[0]), self.checkpoint_every)
+        plan = Plan(phi, alive_at_steps(lengths, x.shape[-3]), self.checkpoint_every)
         states = recurrence(x, u, b, v, state, c, plan)
-        last = states[-1] if lengths is None else last_alive(states, lengths)
+        last = states.select(-3, -1) if lengths is None else last_alive(states, lengths)
         return states, torch.complex(*last.chunk(2, dim=-1)) if self.field == "complex" else last
 
     def _bend(self, w: Weights, states: Float[Tensor, "time batch features"]) -> Float[Tensor, "time batch features"]:
-        bias = w["bias"].unsqueeze(-2) if "bias" in w else None
+        bias = w["bias"][..., None, None, :] if "bias" in w else None
         if self.field == "real":
             return activate(self.nonlinearity, states, bias)
         bent = activate(self.nonlinearity, torch.complex(*states.chunk(2, dim=-1)), bias)
@@ -167,8 +167,8 @@ class FirstOrder(Stack):
             self._starting_state(hx[0], x[0])  # refuses one that does not fit
             hx = hx.movedim(0, 1)
         stacked = [self._stack(weights, suffix) for suffix in self._suffixes]
-        output, state = self.run(x.movedim(0, 1), hx, None, stacked)
-        return output.movedim(0, 1), state.movedim(0, 1)
+        output, state = self.run(x, hx, None, stacked)
+        return output, state.movedim(0, 1)
 
     def _batches(self, x: Tensor, hx: Any) -> bool:
         """Say whether the members' axis can go through `run` itself."""

@@ -1,7 +1,9 @@
 """The loops of the fused recurrence, forward and backward, in place on one buffer. No autograd in here.
 
-Tensors: x (T, *K, B, d), U (*K, n, d), b and c (*K, n), V (*K, n, n), h_0 (*K, B, n), where *K is nothing for one
-network and one axis for a population.
+Tensors: x (*K, T, B, d), U (*K, n, d), b and c (*K, n), V (*K, n, n), h_0 (*K, B, n), where *K is nothing for one
+network and one axis for a population. One network's steps are computed where its output lies. A population's steps are
+scattered there, and batches of products are slow on such places: a chunk of steps is computed in (steps, K, B, n), then
+copied; all that is not step by step is then one product of each member over the rows of a chunk.
 """
 
 from __future__ import annotations
@@ -59,18 +61,20 @@ def run(x: Tensor, u: Any, b: Any, v: Tensor, h0: Any, c: Any, plan: Plan) -> Te
 
     What the input contributes is computed chunk by chunk, so that it is still in the cache when its step comes.
     """
-    phi, steps = PHIS[plan.phi], x.shape[0]
+    phi, steps, alone = PHIS[plan.phi], x.shape[-3], v.dim() == 2
     units = phi.units(x, _row(c))
     weight = _transposed(v, units)
     out = x.new_empty(*x.shape[:-1], v.shape[-1])
-    slices = out.unbind(0)
-    drive, add_product, bend = _driver(x, u, b, units, out), _add_product(v), phi.bend(slices[0], _row(c), units)
+    every = min(_steps_in_cache(out), steps)
+    room = out if alone else out.new_empty(every, *_by_step(out).shape[1:])
+    drive, add_product, bend = _driver(x, u, b, units), _add_product(v), phi.bend(room[0], _row(c), units)
     previous = h0 if _moves(h0) else None
-    every = _steps_in_cache(out)
     for start in range(0, steps, every):
-        drive(start, min(start + every, steps))
-        for t in range(start, min(start + every, steps)):
-            h = alive = slices[t]
+        stop = min(start + every, steps)
+        space = cut(room, start, stop) if alone else cut(room, 0, stop - start)
+        drive(start, stop, space)
+        for t, h in enumerate(space.unbind(0), start):
+            alive = h
             if plan.sizes is not None:
                 h[..., plan.sizes[t] :, :] = 0
                 alive = h[..., : plan.sizes[t], :]
@@ -79,6 +83,9 @@ def run(x: Tensor, u: Any, b: Any, v: Tensor, h0: Any, c: Any, plan: Plan) -> Te
                 add_product(alive, previous, weight)
             bend(h)
             previous = h
+        if not alone:
+            _by_step(cut(out, start, stop, -3)).copy_(space)
+            previous = out.select(-3, stop - 1)  # the next chunk is written over this one
     return out
 
 
@@ -91,36 +98,37 @@ def pull_back(
     in chunks: those of the plan's checkpoints, or as many as stay in the cache.
     """
     x, u, b, v, h0, c = tensors
-    steps, weight = x.shape[0], v.contiguous()
+    steps, weight = x.shape[-3], v.contiguous()
     every = min(plan.checkpoint or _steps_in_cache(g), steps)
-    dx = torch.empty_like(x) if wanted[0] else None
-    space = g.new_empty(every, *g.shape[1:])
+    dx = torch.empty_like(x, memory_format=torch.contiguous_format) if wanted[0] else None
+    space = g.new_empty(every, *_by_step(g).shape[1:])
     way_back, sums, later = PHIS[plan.phi].way_back(space, _row(c)), _Sums(), None
     between: Any = torch.empty_like(space[0]) if every < steps else None
     for start in reversed(range(0, steps, every)):
         stop = min(start + every, steps)
-        chunk, now = plan.part(start, stop), cut(x, start, stop)
+        chunk, now = plan.part(start, stop), cut(x, start, stop, -3)
         if plan.checkpoint is None:
-            out, before = cut(kept, start, stop), h0 if start == 0 else kept[start - 1]
+            out, before = cut(kept, start, stop, -3), h0 if start == 0 else kept.select(-3, start - 1)
         else:
-            before = h0 if start == 0 else kept[start // every - 1]
+            before = h0 if start == 0 else kept.select(-3, start // every - 1)
             out = run(now, u, b, v, before, c, chunk)
-        way_back.look(out)
-        _chain(way_back, cut(g, start, stop), weight, chunk, later)
+        way_back.look(_by_step(out))
+        _chain(way_back, _by_step(cut(g, start, stop, -3)), weight, chunk, later)
         way_back.leave(stop - start)
-        da = cut(space, 0, stop - start)
+        by_step = cut(space, 0, stop - start)
+        da = _by_member(by_step)
         if dx is not None:
-            _input_gradient(da, u, cut(dx, start, stop))
+            _input_gradient(da, u, cut(dx, start, stop, -3))
         if wanted[1]:
             sums.add_products("u", now, da)  # with a narrow x this order of factors is ten times as fast as da^T x
         if wanted[2]:
-            sums.add("b", sum_rows(da))
+            sums.add("b", sum_rows(by_step))
         if wanted[3] and plan.checkpoint is None and start > 0:
-            sums.add_products("v", da, kept[start - 1 : stop - 1])
+            sums.add_products("v", da, cut(kept, start - 1, stop - 1, -3))
         elif wanted[3]:
-            sums.add_products("v", da[1:], out[:-1])
+            sums.add_products("v", da[..., 1:, :, :], out[..., :-1, :, :])
             if _moves(before):
-                sums.add_products("v", da[:1], before.unsqueeze(0))
+                sums.add_products("v", da[..., :1, :, :], before.unsqueeze(-3))
         later = way_back.targets[0]
         if start:  # the next chunk is written over this one
             later = between.copy_(later)
@@ -129,28 +137,37 @@ def pull_back(
     return dx, du, sums.get("b"), sums.get("v"), dh0, way_back.bias_gradient() if wanted[5] else None
 
 
+def _by_step(tensor: Tensor) -> Tensor:
+    """Return (*K, T, B, n) as (T, *K, B, n), where it lies."""
+    return tensor if tensor.dim() == 3 else tensor.movedim(-3, 0)
+
+
+def _by_member(tensor: Tensor) -> Tensor:
+    """Return (T, *K, B, n) as (*K, T, B, n), rows of a member one after the other."""
+    return tensor if tensor.dim() == 3 else tensor.movedim(0, -3).contiguous()
+
+
 def _moves(state: Tensor | None) -> bool:
     """Say whether a state contributes anything to the next: one at zero does not."""
     return state is not None and bool(state.count_nonzero())
 
 
 def _steps_in_cache(out: Tensor) -> int:
-    """Return how many steps of (T, *K, B, n) make a chunk."""
-    numbers = max(1, out.numel() // max(1, out.shape[0]))
+    """Return how many steps of (*K, T, B, n) make a chunk."""
+    numbers = max(1, out.numel() // max(1, out.shape[-3]))
     rows = max(1, numbers // max(1, out.shape[-1]))
     fewest, most = _STEPS
     return max(min(_CHUNK // numbers, most), _ROWS // rows, fewest)
 
 
 def _input_gradient(da: Tensor, u: Tensor | None, out: Tensor) -> None:
-    """Write that of x of some steps; a population's step by step, since a product over all would copy U for each."""
+    """Write that of x of some steps."""
     if u is None:
         out.copy_(da)
-    elif u.dim() == 2:
-        torch.matmul(da, u, out=out)
+    elif out.is_contiguous():
+        torch.matmul(da.flatten(-3, -2), u, out=out.flatten(-3, -2))
     else:
-        for one, target in zip(da.unbind(0), out.unbind(0), strict=True):
-            torch.bmm(one, u, out=target)
+        out.copy_((da.flatten(-3, -2) @ u).view_as(out))
 
 
 class _Sums(dict[str, Tensor]):
@@ -164,16 +181,13 @@ class _Sums(dict[str, Tensor]):
             self[name] = part
 
     def add_products(self, name: str, left: Tensor, right: Tensor) -> None:
-        """Add the sum over steps of left^T right; a population's in one batch of products a step, without a copy."""
-        if left.dim() == 3:
-            one, other = left.flatten(0, 1).T, right.flatten(0, 1)
-            self[name] = self[name].addmm_(one, other) if name in self else one @ other
-            return
-        if name not in self:
-            self[name] = left.new_zeros(left.shape[1], left.shape[-1], right.shape[-1])
-        total = self[name]
-        for one, other in zip(left.unbind(0), right.unbind(0), strict=True):
-            total.baddbmm_(one.mT, other)
+        """Add the sum over steps and sequences of left^T right."""
+        one, other = left.flatten(-3, -2).mT, right.flatten(-3, -2)
+        if name in self:
+            total = self[name]
+            total.addmm_(one, other) if total.dim() == 2 else total.baddbmm_(one, other)
+        else:
+            self[name] = one @ other
 
 
 def _row(vector: Tensor | None) -> Tensor | None:
@@ -195,29 +209,24 @@ def _transposed(weight: Tensor, units: Tensor | None) -> Tensor:
     return turned if units is None else turned * units
 
 
-def _driver(
-    x: Tensor, u: Tensor | None, b: Tensor | None, units: Tensor | None, out: Tensor
-) -> Callable[[int, int], object]:
-    """Return the function that writes U x + b of some steps into `out`: one product, or for a population one a step."""
+def _driver(x: Tensor, u: Tensor | None, b: Tensor | None, units: Tensor | None) -> Callable[[int, int, Tensor], object]:
+    """Return the function that writes U x + b of some steps into (steps, *K, B, n)."""
     if u is None:
         one = x.new_ones(()) if units is None else units
-        return lambda start, stop: torch.mul(cut(x, start, stop), one, out=cut(out, start, stop))
+        return lambda start, stop, out: torch.mul(_by_step(cut(x, start, stop, -3)), one, out=out)
     weight = _transposed(u, units)
-    b = b if b is None or units is None else b * (units.squeeze(-2) if units.dim() > 1 else units)
-    if x.dim() > 3:
-        bias = _row(b)
+    bias = _row(b if b is None or units is None else b * (units.squeeze(-2) if units.dim() > 1 else units))
 
-        def drive_members(start: int, stop: int) -> None:
-            for driven, now in zip(cut(out, start, stop).unbind(0), cut(x, start, stop).unbind(0), strict=True):
-                torch.bmm(now, weight, out=driven) if bias is None else torch.baddbmm(bias, now, weight, out=driven)
+    def drive(start: int, stop: int, out: Tensor) -> None:
+        rows, driven = cut(x, start, stop).flatten(0, 1), out.flatten(0, 1)
+        torch.mm(rows, weight, out=driven) if bias is None else torch.addmm(bias, rows, weight, out=driven)
 
-        return drive_members
+    def drive_members(start: int, stop: int, out: Tensor) -> None:
+        rows = cut(x, start, stop, -3).flatten(-3, -2)
+        driven = torch.bmm(rows, weight) if bias is None else torch.baddbmm(bias, rows, weight)
+        out.copy_(_by_step(driven.unflatten(-2, (stop - start, -1))))
 
-    def drive(start: int, stop: int) -> None:
-        now, driven = (cut(steps, start, stop).flatten(0, 1) for steps in (x, out))
-        torch.mm(now, weight, out=driven) if b is None else torch.addmm(b, now, weight, out=driven)
-
-    return drive
+    return drive if u.dim() == 2 else drive_members
 
 
 def _chain(way_back: WayBack, g: Tensor, v: Tensor, plan: Plan, later: Tensor | None) -> None:

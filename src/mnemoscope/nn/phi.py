@@ -231,9 +231,9 @@ class _ComplexModReLUs(WayBack):
         return self.total.sum(-2)
 
 
-def cut(tensor: Tensor, start: int, stop: int) -> Tensor:
+def cut(tensor: Tensor, start: int, stop: int, axis: int = 0) -> Tensor:
     """Return some steps; where these are all, without a view, which takes as long as phi of a small step."""
-    return tensor if stop - start == tensor.shape[0] else tensor[start:stop]
+    return tensor if stop - start == tensor.shape[axis] else tensor.narrow(axis, start, stop - start)
 
 
 def sum_rows(tensor: Tensor, dtype: torch.dtype | None = None) -> Tensor:

@@ -4,9 +4,8 @@ One buffer (T, B, n) holds what the input contributes; each step adds V h_{t-1} 
 place (`mnemoscope.nn.kernel`). Nothing else is kept for the backward pass, since phi' is a function of the output. The
 gradients of V and U are one product over all steps at the end. The naive twin is `naive_recurrence`.
 
-For a population of K networks of one shape, the axis K stands before every weight and before the batch: x (T, K, B, d),
-U (K, n, d), b and c (K, n), V (K, n, n), h_0 (K, B, n). `torch.vmap` over weights becomes a part of K, and over inputs
-alone a part of B.
+For a population of K networks of one shape, the axis K stands in front of all: x (K, T, B, d), U (K, n, d), b and c
+(K, n), V (K, n, n), h_0 (K, B, n). `torch.vmap` over weights becomes a part of K, and over inputs alone a part of B.
 """
 
 from __future__ import annotations
@@ -66,10 +65,12 @@ def recurrence(
 
 def naive_recurrence(x: Tensor, u: Any, b: Any, v: Tensor, h0: Any, c: Any, plan: Plan) -> Tensor:
     """Return the same by the definition."""
-    h, outputs = x.new_zeros(*x.shape[1:-1], v.shape[-1]) if h0 is None else h0, []
+    *members, steps, batch, _ = x.shape
+    h, outputs = x.new_zeros(*members, batch, v.shape[-1]) if h0 is None else h0, []
     b, c = (None if row is None else row.unsqueeze(-2) for row in (b, c))
-    for t in range(x.shape[0]):
-        a = x[t] if u is None else x[t] @ u.mT
+    for t in range(steps):
+        now = x.select(-3, t)
+        a = now if u is None else now @ u.mT
         z = h @ v.mT + (a if b is None else a + b)
         if plan.phi == "complex-modrelu":
             turned = modrelu(torch.complex(*z.chunk(2, dim=-1)), c)
@@ -80,7 +81,7 @@ def naive_recurrence(x: Tensor, u: Any, b: Any, v: Tensor, h0: Any, c: Any, plan
             alive = torch.arange(h.shape[-2], device=h.device) < plan.sizes[t]
             h = torch.where(alive.unsqueeze(-1), h, torch.zeros_like(h))
         outputs.append(h)
-    return torch.stack(outputs)
+    return torch.stack(outputs, -3)
 
 
 class _Quick(Function):
@@ -108,7 +109,7 @@ class _Recurrence(_Quick):
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
         *tensors, plan = inputs
         every = plan.checkpoint
-        ctx.save_for_backward(output if every is None else output[every - 1 : -1 : every].clone(), *tensors)
+        ctx.save_for_backward(output if every is None else output[..., every - 1 : -1 : every, :, :].clone(), *tensors)
         ctx.plan = plan
 
     @staticmethod
@@ -182,7 +183,7 @@ class _Mapped:
     def __init__(self, size: int, fold: bool, single: bool) -> None:
         self.size, self.fold, self.single = size, fold, single
         batch = 1 if single else 2
-        self.axes: tuple[Any, ...] = (batch, None, None, None, batch - 1, None) if fold else (1, 0, 0, 0, 0, 0)
+        self.axes: tuple[Any, ...] = (batch, None, None, None, batch - 1, None) if fold else (0,) * 6
 
     def merge(self, tensor: Any, dim: int | None, axis: int | None) -> Any:
         """Put the mapped axis before the population's (or as it) or after the batch: the alive stay in front."""

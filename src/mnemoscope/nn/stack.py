@@ -482,7 +482,7 @@ def _like_real(dtype: torch.dtype, tensor: Tensor) -> torch.dtype:
 def _reverse(x: Float[Tensor, "time batch features"], lengths: Tensor | None) -> Float[Tensor, "time batch features"]:
     """Turn every sequence around within its own length."""
     if lengths is None:
-        return x.flip(0)
+        return x.flip(-3)
     times = torch.arange(x.shape[0], device=x.device)[:, None]
     ends = lengths.to(x.device)
     index = torch.where(times < ends, ends - 1 - times, times)

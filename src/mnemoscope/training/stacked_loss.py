@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from mnemoscope.tasks import Batch, Task
-from mnemoscope.training.affine import Buffers, class_major_members
+from mnemoscope.training.affine import Buffers, class_major
 from mnemoscope.training.objective import counted_steps, rows_from
 
 __all__ = ["aligned", "stacked_losses"]
@@ -47,9 +47,9 @@ def stacked_losses(
     counted, first, targets, mask = _counted(hidden, batches)
     weight, bias = weights["readout.weight"], weights.get("readout.bias")
     if task.kind == "classification":
-        logits = class_major_members(counted, weight, bias, buffers, first)
-        losses = F.cross_entropy(logits.flatten(0, 1), targets.transpose(0, 1).flatten(0, 1), reduction="none")
-        return _mean(losses.view(*logits.shape[:2], -1).transpose(0, 1), mask)
+        logits = class_major(counted, weight, bias, buffers, first)
+        losses = F.cross_entropy(logits, targets.flatten(1), reduction="none")
+        return _mean(losses.view_as(targets), mask)
     rows = rows_from(counted, first)
     answers = rows @ weight.mT if bias is None else torch.baddbmm(bias.unsqueeze(1), rows, weight.mT)
     answers = answers.view(len(answers), *targets.shape[1:3], -1)
