@@ -140,11 +140,10 @@ class FirstOrder(Stack):
     def fuse(
         self, w: Weights, x: Tensor, u: Tensor | None, b: Tensor | None, phi: str, state: Any, lengths: Any
     ) -> tuple[Float[Tensor, "time batch features"], Tensor]:
-        """Return all states and the last; over the complex field as [Re, Im], V as [[Re V, -Im V], [Im V, Re V]]."""
+        """Return all states and the last; over the complex field all of them as [Re, Im]."""
         v, c = w["weight_hh"], w.get("bias") if phi == "modrelu" else None
         phi = "identity" if phi == "modrelu" and c is None else phi
         if self.field == "complex":
-            v = torch.cat([torch.cat([v.real, -v.imag], -1), torch.cat([v.imag, v.real], -1)], -2)
             state = None if state is None else torch.cat([state.real, state.imag], dim=-1)
             phi = "complex-modrelu" if phi == "modrelu" else phi
         plan = Plan(phi, alive_at_steps(lengths, x.shape[-3]), self.checkpoint_every)

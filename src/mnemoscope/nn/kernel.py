@@ -8,6 +8,7 @@ copied; all that is not step by step is then one product of each member over the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -16,7 +17,7 @@ from torch import Tensor
 
 from mnemoscope.nn.phi import PHIS, WayBack, cut, sum_rows
 
-__all__ = ["Plan", "Tensors", "below_autograd", "pull_back", "run"]
+__all__ = ["Plan", "Tensors", "below_autograd", "pull_back", "run", "steps_in_cache"]
 
 Tensors = tuple[Any, ...]
 """x, U, b, V, h_0, c; U, b, h_0 and c may be None."""
@@ -65,7 +66,7 @@ def run(x: Tensor, u: Any, b: Any, v: Tensor, h0: Any, c: Any, plan: Plan) -> Te
     units = phi.units(x, _row(c))
     weight = _transposed(v, units)
     out = x.new_empty(*x.shape[:-1], v.shape[-1])
-    every = min(_steps_in_cache(out), steps)
+    every = min(_chunk(out), steps)
     room = out if alone else out.new_empty(every, *_by_step(out).shape[1:])
     drive, add_product, bend = _driver(x, u, b, units), _add_product(v), phi.bend(room[0], _row(c), units)
     previous = h0 if _moves(h0) else None
@@ -99,7 +100,7 @@ def pull_back(
     """
     x, u, b, v, h0, c = tensors
     steps, weight = x.shape[-3], v.contiguous()
-    every = min(plan.checkpoint or _steps_in_cache(g), steps)
+    every = min(plan.checkpoint or _chunk(g), steps)
     dx = torch.empty_like(x, memory_format=torch.contiguous_format) if wanted[0] else None
     space = g.new_empty(every, *_by_step(g).shape[1:])
     way_back, sums, later = PHIS[plan.phi].way_back(space, _row(c)), _Sums(), None
@@ -137,6 +138,16 @@ def pull_back(
     return dx, du, sums.get("b"), sums.get("v"), dh0, way_back.bias_gradient() if wanted[5] else None
 
 
+def steps_in_cache(rows: int, width: int) -> int:
+    """Return how many steps of so many rows make a chunk."""
+    fewest, most = _STEPS
+    return max(min(_CHUNK // max(1, rows * width), most), _ROWS // max(1, rows), fewest)
+
+
+def _chunk(out: Tensor) -> int:
+    return steps_in_cache(math.prod((*out.shape[:-3], out.shape[-2])), out.shape[-1])
+
+
 def _by_step(tensor: Tensor) -> Tensor:
     """Return (*K, T, B, n) as (T, *K, B, n), where it lies."""
     return tensor if tensor.dim() == 3 else tensor.movedim(-3, 0)
@@ -150,14 +161,6 @@ def _by_member(tensor: Tensor) -> Tensor:
 def _moves(state: Tensor | None) -> bool:
     """Say whether a state contributes anything to the next: one at zero does not."""
     return state is not None and bool(state.count_nonzero())
-
-
-def _steps_in_cache(out: Tensor) -> int:
-    """Return how many steps of (*K, T, B, n) make a chunk."""
-    numbers = max(1, out.numel() // max(1, out.shape[-3]))
-    rows = max(1, numbers // max(1, out.shape[-1]))
-    fewest, most = _STEPS
-    return max(min(_CHUNK // numbers, most), _ROWS // rows, fewest)
 
 
 def _input_gradient(da: Tensor, u: Tensor | None, out: Tensor) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-__all__ = ["PHIS", "Phi", "WayBack", "cut", "sum_rows"]
+__all__ = ["PHIS", "Phi", "WayBack", "complex_modrelu_", "cut", "sum_rows"]
 
 Bend = Callable[[Tensor], object]
 
@@ -180,17 +180,8 @@ class _ComplexModReLU(Phi):
     """z / |z| relu(|z| + c) of n/2 complex numbers: their real parts, then their imaginary parts."""
 
     def bend(self, like: Tensor, c: Any, units: Any) -> Bend:
-        tiny, one = c.new_full((), torch.finfo(c.dtype).tiny), c.new_ones(())
-        scale = like.new_empty(*like.shape[:-1], like.shape[-1] // 2)
-
-        def bend(h: Tensor) -> None:
-            real, imaginary = h.chunk(2, dim=-1)
-            torch.addcmul(tiny, real, real, out=scale).addcmul_(imaginary, imaginary).sqrt_()
-            torch.addcdiv(one, c, scale, out=scale).relu_()
-            real.mul_(scale)
-            imaginary.mul_(scale)
-
-        return bend
+        bend_parts = complex_modrelu_(like.chunk(2, dim=-1)[0], c)
+        return lambda h: bend_parts(*h.chunk(2, dim=-1))
 
     def way_back(self, space: Tensor, c: Any) -> WayBack:
         return _ComplexModReLUs(space, c)
@@ -229,6 +220,20 @@ class _ComplexModReLUs(WayBack):
 
     def bias_gradient(self) -> Tensor:
         return self.total.sum(-2)
+
+
+def complex_modrelu_(like: Tensor, c: Tensor) -> Callable[[Tensor, Tensor], None]:
+    """Return z / |z| relu(|z| + c) as a function of Re z and Im z, of the shape of `like`, in place."""
+    tiny, one = c.new_full((), torch.finfo(c.dtype).tiny), c.new_ones(())
+    scale = torch.empty_like(like, memory_format=torch.contiguous_format)
+
+    def bend(real: Tensor, imaginary: Tensor) -> None:
+        torch.addcmul(tiny, real, real, out=scale).addcmul_(imaginary, imaginary).rsqrt_()
+        torch.addcmul(one, c, scale, out=scale).relu_()
+        real.mul_(scale)
+        imaginary.mul_(scale)
+
+    return bend
 
 
 def cut(tensor: Tensor, start: int, stop: int, axis: int = 0) -> Tensor:

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from mnemoscope.nn import kernel
+from mnemoscope.nn import kernel, planes
 from mnemoscope.nn.activation import activate, modrelu
 from mnemoscope.nn.kernel import Plan, below_autograd
 from mnemoscope.nn.scan import forward_mode
@@ -57,7 +57,8 @@ def recurrence(
     """Return h_1 .. h_T, (T, B, n), of one network; steps after the end of a sequence are zero.
 
     x is (T, B, d), U (n, d) or None when x is what the input contributes, V (n, n), h_0 (B, n) or None for
-    zeros, b and c (n) or None: the bias that is added, and that of modReLU.
+    zeros, b and c (n) or None: the bias that is added, and that of modReLU. V may be complex, (n/2, n/2): states are
+    then n/2 real parts and n/2 imaginary parts.
     """
     out: Tensor = _Recurrence.apply(x, u, b, v, h0, c, plan)
     return out
@@ -65,6 +66,7 @@ def recurrence(
 
 def naive_recurrence(x: Tensor, u: Any, b: Any, v: Tensor, h0: Any, c: Any, plan: Plan) -> Tensor:
     """Return the same by the definition."""
+    v = _real_form(v)
     *members, steps, batch, _ = x.shape
     h, outputs = x.new_zeros(*members, batch, v.shape[-1]) if h0 is None else h0, []
     b, c = (None if row is None else row.unsqueeze(-2) for row in (b, c))
@@ -103,7 +105,9 @@ class _Recurrence(_Quick):
     def forward(*inputs: Any) -> Tensor:
         x, u, b, v, h0, c, plan = inputs
         with below_autograd():
-            return kernel.run(x, u, b, v, h0, c, plan)
+            if planes.fits(inputs[:6], plan):
+                return planes.run(x, u, v, h0, c)
+            return kernel.run(x, u, b, _real_form(v), h0, c, plan)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
@@ -215,7 +219,24 @@ class _Mapped:
 
 def _pull_back(g: Tensor, kept: Tensor, tensors: Any, plan: Plan, wanted: tuple[bool, ...]) -> tuple[Any, ...]:
     with below_autograd():
-        return kernel.pull_back(g, kept, tensors, plan, wanted)
+        if planes.fits(tensors, plan):
+            return planes.pull_back(g, kept, tensors, wanted)
+        x, u, b, v, h0, c = tensors
+        dx, du, db, dv, dh0, dc = kernel.pull_back(g, kept, (x, u, b, _real_form(v), h0, c), plan, wanted)
+        return dx, du, db, _complex_form(dv) if v.is_complex() and wanted[3] else dv, dh0, dc
+
+
+def _real_form(v: Tensor) -> Tensor:
+    """Return V as it acts on [Re h, Im h]: [[Re V, -Im V], [Im V, Re V]]."""
+    if not v.is_complex():
+        return v
+    return torch.cat([torch.cat([v.real, -v.imag], -1), torch.cat([v.imag, v.real], -1)], -2)
+
+
+def _complex_form(gradient: Any) -> Tensor:
+    """Return the gradient of V from that of its real form."""
+    (a, b), (c, d) = (half.chunk(2, dim=-1) for half in gradient.chunk(2, dim=-2))
+    return torch.complex(a + d, c - b)
 
 
 def _spread(parts: tuple[Any, ...], wanted: tuple[bool, ...]) -> list[Any]:
