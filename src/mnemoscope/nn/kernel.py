@@ -212,7 +212,9 @@ def _transposed(weight: Tensor, units: Tensor | None) -> Tensor:
     return turned if units is None else turned * units
 
 
-def _driver(x: Tensor, u: Tensor | None, b: Tensor | None, units: Tensor | None) -> Callable[[int, int, Tensor], object]:
+def _driver(
+    x: Tensor, u: Tensor | None, b: Tensor | None, units: Tensor | None
+) -> Callable[[int, int, Tensor], object]:
     """Return the function that writes U x + b of some steps into (steps, *K, B, n)."""
     if u is None:
         one = x.new_ones(()) if units is None else units
@@ -225,9 +227,10 @@ def _driver(x: Tensor, u: Tensor | None, b: Tensor | None, units: Tensor | None)
         torch.mm(rows, weight, out=driven) if bias is None else torch.addmm(bias, rows, weight, out=driven)
 
     def drive_members(start: int, stop: int, out: Tensor) -> None:
-        rows = cut(x, start, stop, -3).flatten(-3, -2)
+        now = cut(x, start, stop, -3)
+        rows = now.flatten(-3, -2)
         driven = torch.bmm(rows, weight) if bias is None else torch.baddbmm(bias, rows, weight)
-        out.copy_(_by_step(driven.unflatten(-2, (stop - start, -1))))
+        out.copy_(_by_step(driven.view(*now.shape[:-1], weight.shape[-1])))
 
     return drive if u.dim() == 2 else drive_members
 

@@ -1,11 +1,13 @@
-"""The loops of the complex recurrence, where steps are large: real and imaginary parts in planes of their own.
+"""The loops of the complex recurrence with many units: real and imaginary parts in planes of their own.
 
-The output has them side by side, (T, B, 2n), where every elementwise operation on one of them goes row by row and takes
-twice as long. Here a chunk of steps is computed in (2, steps, B, n) and copied. A complex product is three real ones:
+A complex product is three real ones,
 
-    Re = (h_r + h_i) M_r - h_i (M_r + M_i),  Im = (h_r + h_i) M_r + h_r (M_i - M_r).
+    Re h M = (h_r + h_i) M_r - h_i (M_r + M_i),  Im h M = (h_r + h_i) M_r + h_r (M_i - M_r),
 
-No autograd in here. The twin is the real form of the same recurrence, in `mnemoscope.nn.kernel`, which serves all else.
+where that of the real form, [h_r, h_i] times [[M_r, M_i], [-M_i, M_r]], is four. The output has both parts side by
+side, (T, B, 2n), and there sums of parts go row by row: a chunk of steps is computed in (2, steps, B, n), then copied.
+
+No autograd in here. The twin is the real form, in `mnemoscope.nn.kernel`, which serves whatever does not fit.
 """
 
 from __future__ import annotations
@@ -24,21 +26,21 @@ __all__ = ["fits", "pull_back", "run"]
 Pair = tuple[Tensor, Tensor]
 """Real and imaginary parts."""
 
-_LARGE = 2**13
-"""Complex numbers in a step from which planes are faster than rows of both parts."""
+_UNITS = 128
+"""Units from which three products are faster than one of twice the size, which is four."""
 
 
 def fits(tensors: Tensors, plan: Plan) -> bool:
-    """Say whether these loops serve: one network with modReLU, on whole sequences whose steps are large."""
-    x, u, b, v, _, _ = tensors
+    """Say whether these loops serve: one network of many units with modReLU, on whole sequences."""
+    _, u, b, v, _, _ = tensors
     plain = plan == Plan("complex-modrelu") and v.is_complex() and v.dim() == 2 and u is not None and b is None
-    return plain and x.shape[-2] * v.shape[-1] >= _LARGE
+    return plain and v.shape[-1] >= _UNITS
 
 
 def run(x: Tensor, u: Tensor, v: Tensor, h0: Tensor | None, c: Tensor) -> Tensor:
     """Return h_1 .. h_T, (T, B, 2n)."""
     (steps, batch, _), n = x.shape, v.shape[-1]
-    every = min(steps_in_cache(batch, 2 * n), steps)
+    every = min(steps_in_cache(batch, n), steps)
     out, room = x.new_empty(steps, batch, 2 * n), x.new_empty(2, every, batch, n)
     slices, weights = list(_steps(room)), [part.T.contiguous() for part in u.chunk(2)]
     product, bend = _Product(v.mT, room[0, 0]), complex_modrelu_(room[0, 0], c)
@@ -58,18 +60,14 @@ def run(x: Tensor, u: Tensor, v: Tensor, h0: Tensor | None, c: Tensor) -> Tensor
     return out
 
 
-def pull_back(
-    g: Tensor, out: Tensor, tensors: Tensors, wanted: tuple[bool, ...]
-) -> tuple[Tensor | None, ...]:
+def pull_back(g: Tensor, out: Tensor, tensors: Tensors, wanted: tuple[bool, ...]) -> tuple[Tensor | None, ...]:
     """Return the gradients of x, U, b, V, h_0, c that are wanted, from that of the output and from the output."""
-    x, u, _, v, h0, c = tensors
+    x, _, _, v, _, c = tensors
     (steps, batch, _), n = x.shape, v.shape[-1]
-    every = min(steps_in_cache(batch, 2 * n), steps)
-    dx = torch.empty_like(x, memory_format=torch.contiguous_format) if wanted[0] else None
-    du, dc = u.new_zeros(2, *u.mT.chunk(2, dim=-1)[0].shape), torch.zeros_like(c)
+    every = min(steps_in_cache(batch, n), steps)
     room, between = (g.new_empty(2, length, batch, n) for length in (every, 1))
-    gradients, product, correlation = list(_steps(room)), _Product(v.conj(), room[0, 0]), _Correlation(v)
-    way_back, later = _WayBack(room, c), None
+    gradients, product, sums = list(_steps(room)), _Product(v.conj(), room[0, 0]), _Sums(out, tensors, wanted)
+    way_back, dc, later = _WayBack(room, c), torch.zeros_like(c), None
     for start in reversed(range(0, steps, every)):
         stop = min(start + every, steps)
         da = cut(room, 0, stop - start, 1).copy_(_planes(cut(g, start, stop)))
@@ -80,32 +78,63 @@ def pull_back(
             way_back.pull(t, *gradients[t])
             later = gradients[t]
         dc += way_back.bias_gradient(da)
-        parts, rows = [part.flatten(0, 1) for part in da], cut(x, start, stop).flatten(0, 1)
-        if dx is not None:
-            target = cut(dx, start, stop).flatten(0, 1)
-            torch.mm(parts[0], u[:n], out=target).addmm_(parts[1], u[n:])
-        if wanted[1]:
-            for total, part in zip(du, parts, strict=True):
-                total.addmm_(rows.T, part)
-        if wanted[3]:
-            first = 0 if start else 1
-            correlation.add(da[:, first:], _planes(out[start - 1 + first : stop - 1]))
-            if not start and h0 is not None:
-                correlation.add(da[:, :1], _planes(h0.unsqueeze(0)))
+        sums.add(start, stop, da)
         if start:  # the next chunk is written over this one
             between[:, 0].copy_(room[:, 0])
             later = next(_steps(between))
     dh0 = torch.zeros_like(out[0]) if wanted[4] else None
-    if dh0 is not None and later is not None:
+    if dh0 is not None:
         product.add(dh0.chunk(2, dim=-1), later)
-    return (
-        dx,
-        du.mT.flatten(0, 1) if wanted[1] else None,
-        None,
-        correlation.total() if wanted[3] else None,
-        dh0,
-        dc if wanted[5] else None,
-    )
+    return sums.dx, sums.of_u(), None, sums.of_v(), dh0, dc if wanted[5] else None
+
+
+class _Sums:
+    """The gradients of x, U and V, where they are wanted, from those before phi of one chunk after the other.
+
+    That of V, the sum of a^T conj(h) over rows, is three real products as well.
+    """
+
+    def __init__(self, out: Tensor, tensors: Tensors, wanted: tuple[bool, ...]) -> None:
+        self.x, self.u, _, v, self.h0, _ = tensors
+        self.out, (self.n, _) = out, v.shape
+        self.dx = torch.empty_like(self.x, memory_format=torch.contiguous_format) if wanted[0] else None
+        self.du = self.u.new_zeros(2, self.u.shape[-1], self.n) if wanted[1] else None
+        self.dv = self.x.new_zeros(3, *v.shape) if wanted[3] else None
+
+    def add(self, start: int, stop: int, da: Tensor) -> None:
+        """Add a chunk, (2, steps, B, n)."""
+        real, imaginary = (part.flatten(0, 1) for part in da)
+        if self.dx is not None:
+            target = cut(self.dx, start, stop).flatten(0, 1)
+            torch.mm(real, self.u[: self.n], out=target).addmm_(imaginary, self.u[self.n :])
+        if self.du is not None:
+            columns = cut(self.x, start, stop).flatten(0, 1).T
+            self.du[0].addmm_(columns, real)
+            self.du[1].addmm_(columns, imaginary)
+        if start:
+            self._add_products(da, _planes(self.out[start - 1 : stop - 1]))
+        else:
+            self._add_products(da[:, 1:], _planes(self.out[: stop - 1]))
+            if self.h0 is not None:
+                self._add_products(da[:, :1], _planes(self.h0.unsqueeze(0)))
+
+    def _add_products(self, a: Tensor, h: Tensor) -> None:
+        if self.dv is None:
+            return
+        pairs = [(a[0], h[0]), (a[1], h[1]), (a[0] + a[1], h[0] - h[1])]
+        for total, (left, right) in zip(self.dv, pairs, strict=True):
+            total.addmm_(left.flatten(0, 1).T, right.flatten(0, 1))
+
+    def of_u(self) -> Tensor | None:
+        """Return that of U."""
+        return None if self.du is None else self.du.mT.flatten(0, 1)
+
+    def of_v(self) -> Tensor | None:
+        """Return that of V."""
+        if self.dv is None:
+            return None
+        real, imaginary, mixed = self.dv
+        return torch.complex(real + imaginary, mixed - real + imaginary)
 
 
 class _Product:
@@ -123,24 +152,6 @@ class _Product:
         shared = torch.mm(torch.add(*h, out=self.sum), self.both, out=self.shared)
         z[0].addmm_(h[1], self.to_real).add_(shared)
         z[1].addmm_(h[0], self.to_imaginary).add_(shared)
-
-
-class _Correlation:
-    """The gradient of V, sum a^T conj(h) over rows, by three real products."""
-
-    def __init__(self, v: Tensor) -> None:
-        self.parts = [torch.zeros_like(v.real) for _ in range(3)]
-
-    def add(self, a: Tensor, h: Tensor) -> None:
-        """Add some steps, (2, steps, B, n)."""
-        pairs = [(a[0], h[0]), (a[1], h[1]), (a[0] + a[1], h[0] - h[1])]
-        for part, (left, right) in zip(self.parts, pairs, strict=True):
-            part.addmm_(left.flatten(0, 1).T, right.flatten(0, 1))
-
-    def total(self) -> Tensor:
-        """Return the sum."""
-        real, imaginary, mixed = self.parts
-        return torch.complex(real + imaginary, mixed - real + imaginary)
 
 
 class _WayBack:
@@ -177,7 +188,7 @@ class _WayBack:
 
 def _planes(rows: Tensor) -> Tensor:
     """Return (steps, B, 2n) as (2, steps, B, n), where it lies."""
-    return rows.unflatten(-1, (2, -1)).movedim(-2, 0)
+    return rows.reshape(*rows.shape[:-1], 2, rows.shape[-1] // 2).movedim(-2, 0)
 
 
 def _steps(planes: Tensor) -> Iterator[Pair]:
