@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from mnemoscope.nn.phi import PHIS, WayBack, cut, sum_rows
+from mnemoscope.nn.phi import PHIS, WayBack, cut
 
 __all__ = ["Plan", "Tensors", "below_autograd", "pull_back", "run", "steps_in_cache"]
 
@@ -116,14 +116,13 @@ def pull_back(
         way_back.look(_by_step(out))
         _chain(way_back, _by_step(cut(g, start, stop, -3)), weight, chunk, later)
         way_back.leave(stop - start)
-        by_step = cut(space, 0, stop - start)
-        da = _by_member(by_step)
+        da = _by_member(cut(space, 0, stop - start))
         if dx is not None:
             _input_gradient(da, u, cut(dx, start, stop, -3))
         if wanted[1]:
             sums.add_products("u", now, da)  # with a narrow x this order of factors is ten times as fast as da^T x
         if wanted[2]:
-            sums.add("b", sum_rows(by_step))
+            sums.add("b", da.flatten(-3, -2).sum(-2))
         if wanted[3] and plan.checkpoint is None and start > 0:
             sums.add_products("v", da, cut(kept, start - 1, stop - 1, -3))
         elif wanted[3]:
@@ -228,9 +227,8 @@ def _driver(
 
     def drive_members(start: int, stop: int, out: Tensor) -> None:
         now = cut(x, start, stop, -3)
-        rows = now.flatten(-3, -2)
-        driven = torch.bmm(rows, weight) if bias is None else torch.baddbmm(bias, rows, weight)
-        out.copy_(_by_step(driven.view(*now.shape[:-1], weight.shape[-1])))
+        driven = _by_step(torch.bmm(now.flatten(-3, -2), weight).view(*now.shape[:-1], weight.shape[-1]))
+        out.copy_(driven) if bias is None else torch.add(driven, bias, out=out)
 
     return drive if u.dim() == 2 else drive_members
 

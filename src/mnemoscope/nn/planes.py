@@ -33,8 +33,8 @@ _UNITS = 128
 def fits(tensors: Tensors, plan: Plan) -> bool:
     """Say whether these loops serve: one network of many units with modReLU, on whole sequences."""
     _, u, b, v, _, _ = tensors
-    plain = plan == Plan("complex-modrelu") and v.is_complex() and v.dim() == 2 and u is not None and b is None
-    return plain and v.shape[-1] >= _UNITS
+    many = v.is_complex() and v.dim() == 2 and v.shape[-1] >= _UNITS
+    return many and u is not None and b is None and plan == Plan("complex-modrelu")
 
 
 def run(x: Tensor, u: Tensor, v: Tensor, h0: Tensor | None, c: Tensor) -> Tensor:
