@@ -25,8 +25,14 @@ const shown = (number) => !hidden.has(number);
 const look = (number) => `c${number}${entries[number].subject ? " subject" : ""}`;
 const say = (text) => { document.getElementById("said").textContent = text; };
 
-// Widths of text without asking the layout: close enough for margins.
-const wide = (text, size = 12) => [...text].reduce((sum, letter) => sum + ("iljtf.,:;|' ".includes(letter) ? 0.3 : "mwMW".includes(letter) ? 0.88 : 0.57), 0) * size;
+// Widths of text in the page's own font, which is another one on every machine.
+const pen = document.createElement("canvas").getContext("2d");
+const family = getComputedStyle(document.body).fontFamily;
+
+function wide(text, size = 12) {
+  pen.font = `${size}px ${family}`;
+  return pen.measureText(text).width;
+}
 
 function short(text, room, size = 12) {
   if (wide(text, size) <= room) return text;
