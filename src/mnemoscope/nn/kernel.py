@@ -2,8 +2,9 @@
 
 Tensors: x (*K, T, B, d), U (*K, n, d), b and c (*K, n), V (*K, n, n), h_0 (*K, B, n), where *K is nothing for one
 network and one axis for a population. One network's steps are computed where its output lies. A population's steps are
-scattered there, and batches of products are slow on such places: a chunk of steps is computed in (steps, K, B, n), then
-copied; all that is not step by step is then one product of each member over the rows of a chunk.
+scattered there, and batches of products are slow to write to such places: products are added up in a chunk of memory,
+(steps, K, B, n), from which phi writes to where they belong. All that is not step by step is one product of each member
+over the rows of a chunk.
 """
 
 from __future__ import annotations
@@ -74,19 +75,18 @@ def run(x: Tensor, u: Any, b: Any, v: Tensor, h0: Any, c: Any, plan: Plan) -> Te
         stop = min(start + every, steps)
         space = cut(room, start, stop) if alone else cut(room, 0, stop - start)
         drive(start, stop, space)
-        for t, h in enumerate(space.unbind(0), start):
-            alive = h
+        slices = space.unbind(0)
+        places = slices if alone else cut(out, start, stop, -3).unbind(-3)
+        for t, z, h in zip(range(start, stop), slices, places, strict=True):
+            alive = z
             if plan.sizes is not None:
-                h[..., plan.sizes[t] :, :] = 0
-                alive = h[..., : plan.sizes[t], :]
+                z[..., plan.sizes[t] :, :] = 0
+                alive = z[..., : plan.sizes[t], :]
                 previous = previous if previous is None else previous[..., : plan.sizes[t], :]
             if previous is not None:
                 add_product(alive, previous, weight)
-            bend(h)
+            bend(z, h)
             previous = h
-        if not alone:
-            _by_step(cut(out, start, stop, -3)).copy_(space)
-            previous = out.select(-3, stop - 1)  # the next chunk is written over this one
     return out
 
 
@@ -102,9 +102,9 @@ def pull_back(
     steps, weight = x.shape[-3], v.contiguous()
     every = min(plan.checkpoint or _chunk(g), steps)
     dx = torch.empty_like(x, memory_format=torch.contiguous_format) if wanted[0] else None
-    space = g.new_empty(every, *_by_step(g).shape[1:])
-    way_back, sums, later = PHIS[plan.phi].way_back(space, _row(c)), _Sums(), None
-    between: Any = torch.empty_like(space[0]) if every < steps else None
+    space = g.new_empty(*g.shape[:-3], every, *g.shape[-2:])
+    way_back, sums, later = PHIS[plan.phi].way_back(_by_step(space), _row(c)), _Sums(), None
+    between: Any = g.new_empty(way_back.targets[0].shape) if every < steps else None
     for start in reversed(range(0, steps, every)):
         stop = min(start + every, steps)
         chunk, now = plan.part(start, stop), cut(x, start, stop, -3)
@@ -116,7 +116,7 @@ def pull_back(
         way_back.look(_by_step(out))
         _chain(way_back, _by_step(cut(g, start, stop, -3)), weight, chunk, later)
         way_back.leave(stop - start)
-        da = _by_member(cut(space, 0, stop - start))
+        da = cut(space, 0, stop - start, -3)
         if dx is not None:
             _input_gradient(da, u, cut(dx, start, stop, -3))
         if wanted[1]:
@@ -150,11 +150,6 @@ def _chunk(out: Tensor) -> int:
 def _by_step(tensor: Tensor) -> Tensor:
     """Return (*K, T, B, n) as (T, *K, B, n), where it lies."""
     return tensor if tensor.dim() == 3 else tensor.movedim(-3, 0)
-
-
-def _by_member(tensor: Tensor) -> Tensor:
-    """Return (T, *K, B, n) as (*K, T, B, n), rows of a member one after the other."""
-    return tensor if tensor.dim() == 3 else tensor.movedim(0, -3).contiguous()
 
 
 def _moves(state: Tensor | None) -> bool:

@@ -13,7 +13,8 @@ from torch import Tensor
 
 __all__ = ["PHIS", "Phi", "WayBack", "complex_modrelu_", "cut", "sum_rows"]
 
-Bend = Callable[[Tensor], object]
+Bend = Callable[[Tensor, Tensor], object]
+"""Of z, which it may change, and of where y is written; the two may be the same."""
 
 
 class Phi(ABC):
@@ -25,14 +26,17 @@ class Phi(ABC):
 
     @abstractmethod
     def bend(self, like: Tensor, c: Any, units: Any) -> Bend:
-        """Return the function that turns z, of the shape of `like`, into y in place.
+        """Return the function that writes y = phi(z), of the shape of `like`; z may be changed, and may be y.
 
         `c` is modReLU's bias as a row that adds to z, `units` what `units` gave.
         """
 
     @abstractmethod
     def way_back(self, space: Tensor, c: Any) -> WayBack:
-        """Return the way back for chunks whose gradients of z are written into `space`, (steps, *K, B, n)."""
+        """Return the way back for chunks whose gradients of z are written into `space`, (steps, *K, B, n).
+
+        Its steps are contiguous for one network alone.
+        """
 
 
 class WayBack:
@@ -41,15 +45,25 @@ class WayBack:
     Attributes
     ----------
     arrivals
-        Where the gradient of y is put together, step by step.
+        Where the gradient of y is put together, step by step: contiguous, for the product that is added to it.
     targets
         Where that of z is written; may be the same.
     """
 
+    in_place = True
+    """Whether the gradient of one network may arrive where that of z is written."""
+
     def __init__(self, space: Tensor) -> None:
-        self.space = self.room = space
-        self.small = space.stride(0) < _LARGE
-        self.targets = self.arrivals = space.unbind(0)
+        self.space, self.targets = space, space.unbind(0)
+        self.small = self.targets[0].numel() < _LARGE
+        if self.in_place and space.dim() == 3:
+            self.room, self.arrivals = space, self.targets
+        elif self.small:
+            self.room = torch.empty_like(space, memory_format=torch.contiguous_format)
+            self.arrivals = self.room.unbind(0)
+        else:
+            self.room = torch.empty_like(space[0], memory_format=torch.contiguous_format)
+            self.arrivals = (self.room,) * len(space)
 
     def look(self, y: Tensor) -> None:
         """Take the outputs of a chunk."""
@@ -66,6 +80,8 @@ class WayBack:
 
     def pull(self, t: int) -> None:
         """Turn the gradient of step t of the chunk."""
+        if self.room is not self.space:
+            self.targets[t].copy_(self.arrivals[t])
 
     def leave(self, steps: int) -> None:
         """Take what is needed of a chunk, all of whose steps have been turned."""
@@ -77,7 +93,7 @@ class WayBack:
 
 class _Identity(Phi):
     def bend(self, like: Tensor, c: Any, units: Any) -> Bend:
-        return lambda h: None
+        return lambda z, y: None if y is z else y.copy_(z)
 
     def way_back(self, space: Tensor, c: Any) -> WayBack:
         return WayBack(space)
@@ -86,11 +102,11 @@ class _Identity(Phi):
 class _Slopes(WayBack):
     """A product with slopes, which are computed for a whole chunk."""
 
+    in_place = False
+
     def __init__(self, space: Tensor, slopes: Callable[[Tensor, Tensor], object]) -> None:
         super().__init__(space)
         self.compute = slopes
-        self.room = torch.empty_like(space if self.small else space[0])
-        self.arrivals = self.room.unbind(0) if self.small else (self.room,) * len(space)
 
     def look(self, y: Tensor) -> None:
         self.compute(y, cut(self.space, 0, len(y)))
@@ -107,9 +123,9 @@ class _Tanh(Phi):
 
     def bend(self, like: Tensor, c: Any, units: Any) -> Bend:
         if units is None:
-            return Tensor.tanh_
+            return lambda z, y: torch.tanh(z, out=y)
         below = like.new_full((), -1.0)
-        return lambda h: torch.add(below, h.sigmoid_(), alpha=2, out=h)
+        return lambda z, y: torch.add(below, z.sigmoid_(), alpha=2, out=y)
 
     def way_back(self, space: Tensor, c: Any) -> WayBack:
         one = space.new_ones(())
@@ -118,7 +134,7 @@ class _Tanh(Phi):
 
 class _ReLU(Phi):
     def bend(self, like: Tensor, c: Any, units: Any) -> Bend:
-        return Tensor.relu_
+        return lambda z, y: torch.clamp_min(z, 0, out=y)
 
     def way_back(self, space: Tensor, c: Any) -> WayBack:
         return _Slopes(space, _signs)
@@ -138,8 +154,8 @@ class _ModReLU(Phi):
         high, inverse = rows if like.numel() < _WIDE else [row.expand_as(like).contiguous() for row in rows]
         low, space = -high, torch.empty_like(like)
 
-        def bend(h: Tensor) -> None:
-            torch.addcmul(torch.clamp(h, low, high, out=space), h, inverse, out=h)
+        def bend(z: Tensor, y: Tensor) -> None:
+            torch.addcmul(torch.clamp(z, low, high, out=space), z, inverse, out=y)
 
         return bend
 
@@ -181,7 +197,13 @@ class _ComplexModReLU(Phi):
 
     def bend(self, like: Tensor, c: Any, units: Any) -> Bend:
         bend_parts = complex_modrelu_(like.chunk(2, dim=-1)[0], c)
-        return lambda h: bend_parts(*h.chunk(2, dim=-1))
+
+        def bend(z: Tensor, y: Tensor) -> None:
+            bend_parts(*z.chunk(2, dim=-1))
+            if y is not z:
+                y.copy_(z)
+
+        return bend
 
     def way_back(self, space: Tensor, c: Any) -> WayBack:
         return _ComplexModReLUs(space, c)
@@ -195,15 +217,15 @@ class _ComplexModReLUs(WayBack):
 
     def __init__(self, space: Tensor, c: Any) -> None:
         super().__init__(space)
-        halves = space.chunk(2, dim=-1)
-        self.c, self.parts = c, _steps(*halves)
+        self.c, self.parts, self.ends = c, _halves(self.arrivals), _halves(self.targets)
         self.outputs: list[tuple[Tensor, ...]] = []
         self.tiny = c.new_full((), torch.finfo(c.dtype).tiny)
-        self.scratch = [space.new_empty(halves[0].shape[1:]) for _ in range(3)]
+        half = space[0].chunk(2, dim=-1)[0]
+        self.scratch = [space.new_empty(half.shape) for _ in range(3)]
         self.total = torch.zeros_like(self.scratch[0])
 
     def look(self, y: Tensor) -> None:
-        self.outputs = _steps(*y.chunk(2, dim=-1))
+        self.outputs = _halves(y.unbind(0))
 
     def pull(self, t: int) -> None:
         (g_real, g_imaginary), (real, imaginary) = self.parts[t], self.outputs[t]
@@ -215,8 +237,8 @@ class _ComplexModReLUs(WayBack):
         along.div_(square)
         scale = torch.sub(modulus, self.c, out=square)
         torch.div(modulus, scale, out=scale)
-        torch.lerp(torch.mul(along, real, out=modulus), g_real, scale, out=g_real)
-        torch.lerp(torch.mul(along, imaginary, out=modulus), g_imaginary, scale, out=g_imaginary)
+        for g, y, end in zip(self.parts[t], self.outputs[t], self.ends[t], strict=True):
+            torch.lerp(torch.mul(along, y, out=modulus), g, scale, out=end)
 
     def bias_gradient(self) -> Tensor:
         return self.total.sum(-2)
@@ -271,9 +293,9 @@ def _signs(y: Tensor, out: Tensor) -> None:
     torch.sign(y, out=out)
 
 
-def _steps(*halves: Tensor) -> list[tuple[Tensor, ...]]:
+def _halves(steps: Sequence[Tensor]) -> list[tuple[Tensor, ...]]:
     """Return real and imaginary parts step by step."""
-    return list(zip(*(half.unbind(0) for half in halves), strict=True))
+    return [step.chunk(2, dim=-1) for step in steps]
 
 
 PHIS: dict[str, Phi] = {
