@@ -21,7 +21,7 @@ class Phi(ABC):
     """A nonlinearity y = phi(z) whose slope is a function of y."""
 
     def units(self, like: Tensor, c: Any) -> Tensor | None:
-        """Return the units m, powers of 2, in which `bend` wants z: it is given m z; None: as it is."""
+        """Return the units m, powers of 2 or -1, in which `bend` wants z: it is given m z; None: as it is."""
         return None
 
     @abstractmethod
