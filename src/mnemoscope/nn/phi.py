@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-__all__ = ["PHIS", "Phi", "WayBack", "complex_modrelu_", "cut", "sum_rows"]
+__all__ = ["PHIS", "Phi", "WayBack", "complex_modrelu_", "cut", "is_large", "sum_rows"]
 
 Bend = Callable[[Tensor, Tensor], object]
 """Of z, which it may change, and of where y is written; the two may be the same."""
@@ -55,7 +55,7 @@ class WayBack:
 
     def __init__(self, space: Tensor) -> None:
         self.space, self.targets = space, space.unbind(0)
-        self.small = self.targets[0].numel() < _LARGE
+        self.small = not is_large(self.targets[0])
         if self.in_place and space.dim() == 3:
             self.room, self.arrivals = space, self.targets
         elif self.small:
@@ -270,16 +270,33 @@ def sum_rows(tensor: Tensor, dtype: torch.dtype | None = None) -> Tensor:
     return tensor.sum(-2, dtype=dtype).sum(0)
 
 
+def is_large(step: Tensor) -> bool:
+    """Say whether a step is better read and written where it is than copied with others."""
+    return step.numel() >= _LARGE
+
+
 _WIDE = 8192
 """Numbers in a step from which a row that is broadcast takes longer than its copies."""
 
 _LARGE = 2**16
-"""Numbers in a step from which its gradient is better read where it is than copied with those of other steps."""
+"""Numbers in a large step: the calls that it takes by itself are short beside the copies that it saves."""
 
 
 def _sigmoid_is_faster(z: Tensor) -> bool:
-    """Say whether tanh takes longer than sigmoid and a sum: on AVX2 (an AMD EPYC) it does, on AVX-512 it does not."""
-    return z.device.type == "cpu" and z.dtype.itemsize >= 4 and torch.backends.cpu.get_cpu_capability() == "AVX2"
+    """Say whether tanh takes longer than sigmoid and a sum.
+
+    torch's tanh on a CPU is MKL's, which is slow on processors that are not Intel's; its sigmoid is its own.
+    """
+    return z.device.type == "cpu" and z.dtype.itemsize >= 4 and _has_slow_mkl()
+
+
+@functools.cache
+def _has_slow_mkl() -> bool:
+    if not torch.backends.mkl.is_available():
+        return False
+    # Releases of torch that do not name the processor take the way that is never slow by much.
+    name = getattr(torch.cpu, "get_capabilities", dict)().get("cpu_name", "")
+    return "Intel" not in name
 
 
 @functools.cache
