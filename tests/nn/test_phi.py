@@ -56,3 +56,13 @@ def test_16_bits_keep_their_small_numbers():
     z = torch.tensor([[[1e-3, 1e-2, 0.1]]]).bfloat16()
     out = recurrence(z, None, None, torch.eye(3).bfloat16(), None, None, Plan("tanh"))
     assert torch.equal(out, torch.tanh(z))
+
+
+@pytest.mark.parametrize(
+    ("processor", "mkl", "slow"),
+    [("AMD EPYC", True, True), ("Intel(R) Xeon(R)", True, False), ("", True, True), ("Neoverse-N1", False, False)],
+)
+def test_tanh_is_replaced_where_it_is_that_of_mkl_on_another_makers_processor(processor, mkl, slow, monkeypatch):
+    monkeypatch.setattr(torch._C, "has_mkl", mkl)
+    monkeypatch.setattr(phi, "_processor", lambda: processor)
+    assert phi._has_slow_mkl.__wrapped__() == slow

@@ -3,8 +3,8 @@
 Tensors: x (*K, T, B, d), U (*K, n, d), b and c (*K, n), V (*K, n, n), h_0 (*K, B, n), where *K is nothing for one
 network and one axis for a population. One network's steps are computed where its output lies. A population's steps are
 scattered there, and batches of products are slow to write to such places: products are added up in a chunk of memory,
-(steps, K, B, n), from which phi writes to where they belong. All that is not step by step is one product of each member
-over the rows of a chunk.
+(steps, K, B, n), from which phi writes to where they belong. What need not be step by step is one product of each member
+over the rows of a chunk, but for large steps, whose U x + b and gradients of x go where they belong at once.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from mnemoscope.nn.phi import PHIS, WayBack, cut
+from mnemoscope.nn.phi import PHIS, WayBack, cut, is_large
 
 __all__ = ["Plan", "Tensors", "below_autograd", "pull_back", "run", "steps_in_cache"]
 
@@ -27,7 +27,10 @@ below_autograd = torch._C._AutoDispatchBelowADInplaceOrView
 """Within it no operation asks autograd, which records nothing there but takes a tenth of a small operation's time."""
 
 _CHUNK = 2**17
-"""Numbers in a chunk: half a MiB in float32, which stays in the processor's cache with the gradients of the chunk."""
+"""Numbers in a chunk: half a MiB in float32, which stays in the processor's cache with the gradients of the chunk.
+
+Twice as many for a population, each of whose products has the rows of one member alone.
+"""
 
 _STEPS = (4, 64)
 """Steps that a chunk has at least, and at most unless they have few rows: to cut memory takes time, too."""
@@ -101,7 +104,7 @@ def pull_back(
     x, u, b, v, h0, c = tensors
     steps, weight = x.shape[-3], v.contiguous()
     every = min(plan.checkpoint or _chunk(g), steps)
-    dx = torch.empty_like(x, memory_format=torch.contiguous_format) if wanted[0] else None
+    dx = x.new_empty(_by_step(x).shape) if wanted[0] else None
     space = g.new_empty(*g.shape[:-3], every, *g.shape[-2:])
     way_back, sums, later = PHIS[plan.phi].way_back(_by_step(space), _row(c)), _Sums(), None
     between: Any = g.new_empty(way_back.targets[0].shape) if every < steps else None
@@ -118,7 +121,7 @@ def pull_back(
         way_back.leave(stop - start)
         da = cut(space, 0, stop - start, -3)
         if dx is not None:
-            _input_gradient(da, u, cut(dx, start, stop, -3))
+            _input_gradient(_by_step(da), u, cut(dx, start, stop))
         if wanted[1]:
             sums.add_products("u", now, da)  # with a narrow x this order of factors is ten times as fast as da^T x
         if wanted[2]:
@@ -134,22 +137,35 @@ def pull_back(
             later = between.copy_(later)
     dh0 = later @ weight if wanted[4] and later is not None else None
     du = sums["u"].mT.contiguous() if wanted[1] else None
-    return dx, du, sums.get("b"), sums.get("v"), dh0, way_back.bias_gradient() if wanted[5] else None
+    dc = way_back.bias_gradient() if wanted[5] else None
+    return None if dx is None else _by_member(dx), du, sums.get("b"), sums.get("v"), dh0, dc
 
 
-def steps_in_cache(rows: int, width: int) -> int:
-    """Return how many steps of so many rows make a chunk."""
+def steps_in_cache(rows: int, width: int, members: tuple[int, ...] = ()) -> int:
+    """Return how many steps, of so many rows for each member, make a chunk."""
     fewest, most = _STEPS
-    return max(min(_CHUNK // max(1, rows * width), most), _ROWS // max(1, rows), fewest)
+    rows = max(1, math.prod((*members, rows)))
+    numbers = 2 * _CHUNK if members else _CHUNK
+    return max(min(numbers // max(1, rows * width), most), _ROWS // rows, fewest)
 
 
 def _chunk(out: Tensor) -> int:
-    return steps_in_cache(math.prod((*out.shape[:-3], out.shape[-2])), out.shape[-1])
+    return steps_in_cache(out.shape[-2], out.shape[-1], out.shape[:-3])
 
 
 def _by_step(tensor: Tensor) -> Tensor:
     """Return (*K, T, B, n) as (T, *K, B, n), where it lies."""
     return tensor if tensor.dim() == 3 else tensor.movedim(-3, 0)
+
+
+def _by_member(steps: Tensor) -> Tensor:
+    """Undo `_by_step`."""
+    return steps if steps.dim() == 3 else steps.movedim(0, -3)
+
+
+def _member_products(x: Tensor, weight: Tensor) -> Tensor:
+    """Return (K, T, B, d) times (K, d, n), by one product of each member over all rows."""
+    return torch.bmm(x.flatten(-3, -2), weight).view(*x.shape[:-1], weight.shape[-1])
 
 
 def _moves(state: Tensor | None) -> bool:
@@ -158,13 +174,16 @@ def _moves(state: Tensor | None) -> bool:
 
 
 def _input_gradient(da: Tensor, u: Tensor | None, out: Tensor) -> None:
-    """Write that of x of some steps."""
+    """Write that of x of some steps, (steps, *K, B, d)."""
     if u is None:
         out.copy_(da)
-    elif out.is_contiguous():
-        torch.matmul(da.flatten(-3, -2), u, out=out.flatten(-3, -2))
+    elif u.dim() == 2:
+        torch.mm(da.flatten(0, 1), u, out=out.flatten(0, 1))
+    elif is_large(da[0]):
+        for after, before in zip(da.unbind(0), out.unbind(0), strict=True):
+            torch.bmm(after, u, out=before)
     else:
-        out.copy_((da.flatten(-3, -2) @ u).view_as(out))
+        out.copy_(_by_step(_member_products(_by_member(da), u)))
 
 
 class _Sums(dict[str, Tensor]):
@@ -222,8 +241,12 @@ def _driver(
 
     def drive_members(start: int, stop: int, out: Tensor) -> None:
         now = cut(x, start, stop, -3)
-        driven = _by_step(torch.bmm(now.flatten(-3, -2), weight).view(*now.shape[:-1], weight.shape[-1]))
-        out.copy_(driven) if bias is None else torch.add(driven, bias, out=out)
+        if is_large(out[0]):
+            for one, driven in zip(now.unbind(-3), out.unbind(0), strict=True):
+                torch.bmm(one, weight, out=driven) if bias is None else torch.baddbmm(bias, one, weight, out=driven)
+        else:
+            made = _by_step(_member_products(now, weight))
+            out.copy_(made) if bias is None else torch.add(made, bias, out=out)
 
     return drive if u.dim() == 2 else drive_members
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -292,11 +292,13 @@ def _sigmoid_is_faster(z: Tensor) -> bool:
 
 @functools.cache
 def _has_slow_mkl() -> bool:
-    if not torch.backends.mkl.is_available():
-        return False
-    # Releases of torch that do not name the processor take the way that is never slow by much.
-    name = getattr(torch.cpu, "get_capabilities", dict)().get("cpu_name", "")
-    return "Intel" not in name
+    return torch._C.has_mkl and "Intel" not in _processor()
+
+
+def _processor() -> str:
+    """Return the processor's name; nothing where torch is too old to tell."""
+    capabilities: Mapping[str, Any] = torch.cpu.get_capabilities() if hasattr(torch.cpu, "get_capabilities") else {}
+    return str(capabilities.get("cpu_name", ""))
 
 
 @functools.cache
