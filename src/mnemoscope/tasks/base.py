@@ -182,7 +182,7 @@ class Task(ABC):
             return float((answers.argmax(-1) == targets).double().mean())
         if self.kind == "binary":
             return float(((answers > 0) == (targets > 0.5)).double().mean())
-        return 1 - float(F.mse_loss(answers.double(), targets.double())) / self.baseline
+        return 1 - F.mse_loss(answers.double(), targets.double()).item() / self.baseline
 
     def reported(self, loss: float) -> dict[str, float]:
         """Return what people of the field would rather read than the loss, by name: bits per character, say."""
