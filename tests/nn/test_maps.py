@@ -100,3 +100,26 @@ def test_forward_mode_takes_the_naive_twin(name):
         return fast(skew_part(x))
 
     torch.testing.assert_close(torch.func.jacfwd(function)(a), torch.func.jacrev(function)(a), rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.complex128])
+def test_a_batch_gives_each_matrix_what_it_gets_alone(dtype):
+    """Bit for bit, whatever the others are: large, infinite or no numbers at all."""
+    kinds = [skew(4, norm, dtype) for norm in (0.0, 0.5, 30.0, 1e4)]
+    kinds += [torch.full((4, 4), value, dtype=dtype) for value in (torch.nan, torch.inf, torch.finfo(dtype).max)]
+    batch = torch.stack(kinds).requires_grad_()
+    g = torch.randn(batch.shape, dtype=dtype, generator=torch.Generator().manual_seed(0))
+    together = exponential(batch)
+    (gradients,) = torch.autograd.grad(together, batch, g)
+    for k, kind in enumerate(kinds[:4]):
+        a = kind.clone().requires_grad_()
+        alone = exponential(a)
+        assert torch.equal(alone, together[k])
+        assert torch.equal(*torch.autograd.grad(alone, a, g[k]), gradients[k])
+    assert together[4:].isnan().all()
+
+
+@pytest.mark.parametrize("norm", [1e5, 1e8])
+def test_a_large_matrix_is_still_orthogonal(norm):
+    v = exponential(skew(4, norm, torch.float64))
+    assert gram_error(v) < 1e-12

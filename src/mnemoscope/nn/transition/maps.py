@@ -38,7 +38,7 @@ def exponential(skew: Inexact[Tensor, "*batch n n"]) -> Inexact[Tensor, "*batch 
     """Return exp(A), orthogonal (unitary) to rounding.
 
     A Pade approximant of degree 7 of A / 2^s, squared s times, then one Newton-Schulz step back to orthogonality. s
-    comes from ||A^4||_1^(1/4), which bounds the spectral norm of A from above.
+    comes from ||A^4||_1^(1/4), which bounds the spectral norm of A from above; each matrix of a batch has its own.
     """
     if forward_mode():  # the functions below have no forward-mode derivative
         return naive_exponential(skew)
@@ -94,11 +94,11 @@ class _Exponential(Function):
 
     @staticmethod
     def forward(skew: Tensor) -> tuple[Tensor, Tensor]:
-        _, squarings, even, odd = _pade(skew)
+        _, scaling, even, odd = _pade(skew)
         inverse = torch.linalg.inv(even - odd)
         power = inverse @ (even + odd)
-        for _ in range(squarings):
-            power = power @ power
+        for i in range(scaling.most):
+            power = scaling.choose(i, power @ power, power)
         return polar(power), inverse
 
     @staticmethod
@@ -147,21 +147,51 @@ _LARGEST = {torch.float32: 1.88, torch.float64: 0.95}
 """Norm up to which the approximant is exact to rounding; in float32 half of what the error alone would allow."""
 
 
-def _pade(skew: Tensor) -> tuple[tuple[Tensor, ...], int, Tensor, Tensor]:
-    """Return the powers of the scaled matrix (1, 2, 4, 6), the number of squarings, and the even and odd part."""
+class _Scaling:
+    """How often each matrix A of a batch is halved, so that its approximant is exact, and squared after that.
+
+    Attributes
+    ----------
+    most
+        The largest number of halvings.
+    factor
+        2^-s, of all or of each.
+    """
+
+    def __init__(self, skew: Tensor, fourth: Tensor) -> None:
+        norms = fourth.abs().sum(-2).amax(-1).flatten().tolist() if fourth.numel() else []
+        limit = _LARGEST[skew.real.dtype if skew.is_complex() else skew.dtype]
+        counts = [_halvings(norm**0.25 / limit) for norm in norms]
+        self.least, self.most = min(counts, default=0), max(counts, default=0)
+        self.factor: Any = 2.0**-self.most
+        if self.least < self.most:
+            self.counts = torch.tensor(counts, device=skew.device).view(*skew.shape[:-2], 1, 1)
+            self.factor = torch.exp2(-self.counts.to(skew.real.dtype))
+
+    def choose(self, i: int, squared: Tensor, before: Tensor) -> Tensor:
+        """Return what squaring number i leaves: of a matrix that has had all of its own, the one before."""
+        return squared if i < self.least else torch.where(i < self.counts, squared, before)
+
+
+def _halvings(ratio: float) -> int:
+    """Return how often a norm is halved until it is at most 1; one that is infinite or no number: never."""
+    return max(0, math.ceil(math.log2(ratio))) if 0 < ratio < math.inf else 0
+
+
+def _pade(skew: Tensor) -> tuple[tuple[Tensor, ...], _Scaling, Tensor, Tensor]:
+    """Return the powers of the scaled matrix (1, 2, 4, 6), its scaling, and the even and odd part."""
     second = skew @ skew
     fourth = second @ second
-    norm = float(fourth.abs().sum(-2).max()) ** 0.25 if fourth.numel() else 0.0
-    limit = _LARGEST[skew.real.dtype if skew.is_complex() else skew.dtype]
-    squarings = max(0, math.ceil(math.log2(norm / limit))) if 0 < norm < math.inf else 0
-    if squarings:
-        skew, second, fourth = skew / 2**squarings, second / 4**squarings, fourth / 16**squarings
+    scaling = _Scaling(skew, fourth)
+    if scaling.most:
+        factor = scaling.factor
+        skew, second, fourth = skew * factor, second * factor**2, fourth * factor**4
     sixth = fourth @ second
     b = _COEFFICIENTS
     identity = b[0] * _identity_like(skew)
     even = b[6] * sixth + b[4] * fourth + b[2] * second + identity
     odd = skew @ _odd_factor(second, fourth, sixth)
-    return (skew, second, fourth, sixth), squarings, even, odd
+    return (skew, second, fourth, sixth), scaling, even, odd
 
 
 def _odd_factor(second: Tensor, fourth: Tensor, sixth: Tensor) -> Tensor:
@@ -175,8 +205,8 @@ def _derivative(skew: Tensor, inverse: Tensor, direction: Tensor) -> Tensor:
     At -A = A* all that was computed at A is there, conjugate transposed: even parts unchanged, odd ones with their sign
     turned, and the inverse and the powers transposed.
     """
-    (first, second, fourth, sixth), squarings, even, odd = _pade(skew)
-    b, e = _COEFFICIENTS, direction / 2**squarings
+    (first, second, fourth, sixth), scaling, even, odd = _pade(skew)
+    b, e = _COEFFICIENTS, direction * scaling.factor
     d2 = -(first @ e + e @ first)
     d4 = second @ d2 + d2 @ second
     d6 = fourth @ d2 + d4 @ second
@@ -185,8 +215,8 @@ def _derivative(skew: Tensor, inverse: Tensor, direction: Tensor) -> Tensor:
     turned = inverse.mH
     power = turned @ (even - odd)
     change = turned @ (d_even + d_odd - (d_even - d_odd) @ power)
-    for _ in range(squarings):
-        change = power @ change + change @ power
-        power = power @ power
+    for i in range(scaling.most):
+        change = scaling.choose(i, power @ change + change @ power, change)
+        power = scaling.choose(i, power @ power, power)
     result: Tensor = change
     return result
