@@ -150,3 +150,22 @@ def test_layers_are_the_same_without_the_engine(name, options, monkeypatch):
     monkeypatch.setattr(first_order, "can_fuse", lambda w: False)
     for one, other in zip(fast, values(), strict=True):
         torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("way", sorted(WAYS))
+@pytest.mark.parametrize("size", [1.0, 1e-4, 1e-12], ids=["ordinary", "small", "lost to rounding"])
+def test_gradients_next_to_the_jump_of_modrelu_are_finite(way, size, monkeypatch):
+    """|z| comes back as |y| - c, with the relative error eps c / |z|."""
+    monkeypatch.setattr(planes, "_UNITS", WAYS[way])
+    x, u, v, _, c = problem(1, 3, 2, 5, dtype=torch.float32)
+    found = []
+    for function, dtype in ((recurrence, torch.float32), (naive_recurrence, torch.float64)):
+        leaves = [
+            t.to(dtype.to_complex() if t.is_complex() else dtype).requires_grad_() for t in (size * x, u, c.abs())
+        ]
+        out = function(leaves[0], leaves[1], None, v.to(dtype.to_complex()), None, leaves[2], Plan("complex-modrelu"))
+        found.append([part.double() for part in torch.autograd.grad(out.sin().sum(), leaves)])
+    lost = 50 * torch.finfo(torch.float32).eps / size
+    for one, other in zip(*found, strict=True):
+        assert one.isfinite().all()
+        assert float((one - other).norm() / other.norm()) < max(lost, 1e-5) or lost > 1

@@ -147,7 +147,7 @@ def test_hooks_of_the_first_network_are_called():
     [
         ((3, 1, 4, 6), torch.float64, r"^hx must be a tensor of shape \(1, 4, 5\), got a tensor of shape \(1, 4, 6\)$"),
         ((3, 1, 4, 5), torch.float32, "^hx must be of type torch.float64, got torch.float32$"),
-        ((2, 1, 4, 5), torch.float64, r"^hx must be with 3 members in front, got shape \(2, 1, 4, 5\)$"),
+        ((2, 1, 4, 5), torch.float64, r"^hx must be a state with 3 members in front, got shape \(2, 1, 4, 5\)$"),
     ],
 )
 def test_states_that_do_not_fit_are_refused_in_one_line(shape, dtype, message):
@@ -170,15 +170,74 @@ def test_the_given_networks_stay_as_they_are():
     assert all(torch.equal(layer.weight_hh_l0, v) for layer, v in zip(layers, before, strict=True))
 
 
-@pytest.mark.parametrize("layers", [[], [ms.nn.RNN(2, 3), ms.nn.RNN(2, 4)], [ms.nn.RNN(2, 3), ms.nn.IRNN(2, 3)], [7]])
+DIFFERENT = {
+    "none": [],
+    "sizes": [ms.nn.RNN(2, 3), ms.nn.RNN(2, 4)],
+    "classes": [ms.nn.RNN(2, 3), ms.nn.IRNN(2, 3)],
+    "types": [ms.nn.RNN(2, 3), ms.nn.RNN(2, 3, dtype=torch.float64)],
+    "modes": [ms.nn.RNN(2, 3), ms.nn.RNN(2, 3).eval()],
+    "a number": [7],
+    "no list": ms.nn.RNN(2, 3),
+    "a list in a list": [[ms.nn.RNN(2, 3)]],
+    "names": {"a": ms.nn.RNN(2, 3)},
+    "a population": [ms.nn.Population([ms.nn.RNN(2, 3)])],
+}
+
+
+@pytest.mark.parametrize("layers", DIFFERENT.values(), ids=DIFFERENT)
 def test_networks_of_different_kinds_are_refused_in_one_line(layers):
-    with pytest.raises(
-        ValueError, match="^layers must be one or more networks of the same class and options, got"
-    ) as e:
+    message = "^layers must be a list of networks of the same class, options, type and mode, got "
+    with pytest.raises(ValueError, match=message) as e:
         ms.nn.Population(layers)
     assert "\n" not in str(e.value)
 
 
+def test_layers_may_come_one_by_one():
+    assert ms.nn.Population(ms.nn.RNN(2, 3) for _ in range(4)).size == 4
+
+
+def test_a_population_follows_its_layers_in_mode_type_and_what_is_frozen():
+    layers = members("rnn", num_layers=2, dropout=0.9)
+    for layer in layers:
+        layer.eval().weight_ih_l0.requires_grad_(False)
+    population, x = ms.nn.Population(layers), inputs()
+    torch.testing.assert_close(population(x)[0][1], layers[1](x[1])[0])
+    assert not population.member(0).training
+    assert [p.requires_grad for p in population.parameters()] == [p.requires_grad for p in layers[0].parameters()]
+    population.float()
+    assert population.member(0).weight_hh_l0.dtype == torch.float32
+    torch.testing.assert_close(population(x.float())[0][1].double(), layers[1](x[1])[0], rtol=1e-4, atol=1e-5)
+    assert population.train().member(0).training
+
+
+@pytest.mark.parametrize("x", [None, [1, 2], inputs().numpy()], ids=["None", "list", "array"])
+def test_input_that_is_no_tensor_is_refused(x):
+    with pytest.raises(ValueError, match=r"^x must be a tensor of shape \(3, time, batch, input_size\), got \w+$"):
+        ms.nn.Population(members("rnn"))(x)
+
+
+@pytest.mark.parametrize("hx", [3, [1, 2]], ids=["number", "list"])
+def test_a_state_that_is_none_is_refused(hx):
+    with pytest.raises(ValueError, match="^hx must be a state with 3 members in front, got "):
+        ms.nn.Population(members("rnn"))(inputs(), hx)
+
+
+@pytest.mark.parametrize("k", [3, -4, 1.0, None, True, slice(0, 1)])
+def test_a_member_that_is_not_there_is_refused(k):
+    with pytest.raises(ValueError, match="^k must be the number of a member, 0 to 2, got "):
+        ms.nn.Population(members("rnn")).member(k)
+
+
+def test_a_member_that_diverged_leaves_the_others_as_they_are():
+    layers = members("exprnn")
+    with torch.no_grad():
+        for scale, layer in zip((torch.nan, 10.0, 0.1), layers, strict=True):
+            layer.parametrizations.weight_hh_l0.original0.mul_(scale)
+    output, _ = ms.nn.Population(layers)(inputs())
+    for k in (1, 2):
+        torch.testing.assert_close(output[k], layers[k](inputs()[k])[0], rtol=1e-10, atol=1e-10)
+
+
 def test_input_without_the_members_axis_is_refused():
-    with pytest.raises(ValueError, match=r"^x must be of shape \(3, time, batch, input_size\), got \(6, 4, 2\)$"):
+    with pytest.raises(ValueError, match=r"^x must be a tensor of shape \(3, .*\), got shape \(6, 4, 2\)$"):
         ms.nn.Population(members("rnn"))(inputs()[0])

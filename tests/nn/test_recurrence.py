@@ -399,3 +399,37 @@ def test_deepcopy_is_independent(name):
 def test_input_of_another_type_is_refused_in_one_line():
     with pytest.raises(ValueError, match="^input must be of the parameters' type torch.float64, got torch.float32$"):
         layer_of("rnn")(torch.randn(4, 2, 3))
+
+
+@pytest.mark.parametrize("phi", sorted(PHIS))
+def test_second_derivatives_of_ragged_sequences_are_those_of_each_alone(phi):
+    tensors = [t if t is None else t.requires_grad_() for t in problem(5, 2, 3, 4, phi)]
+    x, u, b, v, h0, c = tensors
+    leaves = [t for t in (u, b, v, c) if t is not None]
+
+    def second(*outputs):
+        gradients = torch.autograd.grad(sum(out.pow(3).sum() for out in outputs), leaves, create_graph=True)
+        return torch.autograd.grad(sum(part.square().sum() for part in gradients), leaves)
+
+    together = second(recurrence(x, u, b, v, h0, c, Plan(phi, (2, 2, 2, 1, 1))))
+    parts = ((slice(0, 5), slice(0, 1)), (slice(0, 3), slice(1, 2)))
+    alone = second(*(recurrence(x[t, k], u, b, v, h0[k], c, Plan(phi)) for t, k in parts))
+    for one, other in zip(together, alone, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["rnn", "scornn", "urnn", "exprnn"])
+def test_batched_gradients_are_those_one_by_one(name):
+    layer = ms.nn.create(name, input_size=3, hidden_size=4, dtype=torch.float64)
+    x = torch.randn(4, 2, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0), requires_grad=True)
+    out, leaves = layer(x)[0], [x, *layer.parameters()]
+    rows = torch.eye(out.numel(), dtype=torch.float64).view(-1, *out.shape)
+    batched = torch.autograd.grad(out, leaves, rows, is_grads_batched=True, retain_graph=True)
+    for k, row in enumerate(rows):
+        for one, other in zip(batched, torch.autograd.grad(out, leaves, row, retain_graph=True), strict=True):
+            torch.testing.assert_close(one[k], other, rtol=1e-10, atol=1e-10)
+
+
+def test_a_matrix_of_another_size_is_refused():
+    with pytest.raises(ValueError, match=r"^weight_hh must be of 4 rows and columns, got \(5, 5\)$"):
+        torch.func.functional_call(ms.nn.RNN(3, 4), {"weight_hh_l0": torch.zeros(5, 5)}, (torch.zeros(5, 2, 3),))

@@ -267,6 +267,8 @@ def test_shipped_numbers_keep_the_theorems():
 
 
 TIMED = {"step_microseconds"}
+COUNTED = {"near_zero": 0.01}
+"""Shares of numbers on one side of a threshold, which another processor's rounding lets one or two of them cross."""
 
 
 def reproduced(tmp_path, name, quick):
@@ -284,7 +286,8 @@ def reproduced(tmp_path, name, quick):
         for entry, number in found["scalars"].items():
             if entry not in TIMED:
                 value = shipped["parts"][part]["scalars"][entry]["value"]
-                assert number["value"] == (value if value is None else pytest.approx(value, rel=1e-3, abs=1e-6))
+                close = None if value is None else pytest.approx(value, rel=1e-3, abs=COUNTED.get(entry, 1e-6))
+                assert number["value"] == close
 
 
 def test_a_shipped_row_is_what_its_command_makes(tmp_path):

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Inexact
 from torch import Tensor, nn
 
-from mnemoscope.core.errors import UserError, choice, positive_int
+from mnemoscope.core.errors import UserError, choice, expected, positive_int
 from mnemoscope.nn.activation import NONLINEARITIES, activate
 from mnemoscope.nn.initialisers import uniform, zeros
 from mnemoscope.nn.members import map_members
@@ -142,6 +142,8 @@ class FirstOrder(Stack):
     ) -> tuple[Float[Tensor, "time batch features"], Tensor]:
         """Return all states and the last; over the complex field all of them as [Re, Im]."""
         v, c = w["weight_hh"], w.get("bias") if phi == "modrelu" else None
+        if v.shape[-1] != self.hidden_size:
+            raise expected("weight_hh", f"of {self.hidden_size} rows and columns", tuple(v.shape))
         phi = "identity" if phi == "modrelu" and c is None else phi
         if self.field == "complex":
             state = None if state is None else torch.cat([state.real, state.imag], dim=-1)
@@ -200,6 +202,11 @@ class FirstOrder(Stack):
     def cell_output_size(self) -> int:
         """n, or 2n over the complex field: real parts, then imaginary parts."""
         return self.hidden_size * (2 if self.field == "complex" else 1)
+
+    def _check_width(self, x: Tensor, name: str) -> None:
+        super()._check_width(x, name)
+        if self.field == "complex":
+            self._real_dtype(x.dtype)  # refuses 16 bits
 
     def _real_dtype(self, dtype: torch.dtype | None) -> torch.dtype:
         real = super()._real_dtype(dtype)

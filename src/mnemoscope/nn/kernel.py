@@ -3,8 +3,8 @@
 Tensors: x (*K, T, B, d), U (*K, n, d), b and c (*K, n), V (*K, n, n), h_0 (*K, B, n), where *K is nothing for one
 network and one axis for a population. One network's steps are computed where its output lies. A population's steps are
 scattered there, and batches of products are slow to write to such places: products are added up in a chunk of memory,
-(steps, K, B, n), from which phi writes to where they belong. What need not be step by step is one product of each member
-over the rows of a chunk, but for large steps, whose U x + b and gradients of x go where they belong at once.
+(steps, K, B, n), from which phi writes to where they belong. What need not go step by step is one product of each
+member over the rows of a chunk, but for large steps, whose U x + b and gradients of x go where they belong at once.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-__all__ = ["PHIS", "Phi", "WayBack", "complex_modrelu_", "cut", "is_large", "sum_rows"]
+__all__ = ["PHIS", "Phi", "WayBack", "complex_modrelu_", "cut", "is_large"]
 
 Bend = Callable[[Tensor, Tensor], object]
 """Of z, which it may change, and of where y is written; the two may be the same."""
@@ -184,7 +184,7 @@ class _ModReLUs(_Slopes):
             self._count(cut(self.room, 0, steps))
 
     def _count(self, products: Tensor) -> None:
-        part = sum_rows(products, self.wide)
+        part = _sum_rows(products, self.wide)
         self.total = part if self.total is None else self.total.add_(part)
 
     def bias_gradient(self) -> Tensor:
@@ -212,14 +212,15 @@ class _ComplexModReLU(Phi):
 class _ComplexModReLUs(WayBack):
     """With y = s z, s = |y| / (|y| - c): g becomes s g + (1 - s) (y . g) / |y|^2 y; that of c sums y . g / |y|.
 
-    Where y is zero nothing passes: |y| is taken as tiny there, and s is zero to rounding.
+    Where y is zero nothing passes: |y| is taken as tiny there, and s is zero to rounding. Where |y| - c is lost to
+    rounding, s is 1 / eps.
     """
 
     def __init__(self, space: Tensor, c: Any) -> None:
         super().__init__(space)
         self.c, self.parts, self.ends = c, _halves(self.arrivals), _halves(self.targets)
         self.outputs: list[tuple[Tensor, ...]] = []
-        self.tiny = c.new_full((), torch.finfo(c.dtype).tiny)
+        self.tiny, self.lost = c.new_full((), torch.finfo(c.dtype).tiny), c.abs() * torch.finfo(c.dtype).eps
         half = space[0].chunk(2, dim=-1)[0]
         self.scratch = [space.new_empty(half.shape) for _ in range(3)]
         self.total = torch.zeros_like(self.scratch[0])
@@ -235,7 +236,7 @@ class _ComplexModReLUs(WayBack):
         torch.mul(g_real, real, out=along).addcmul_(g_imaginary, imaginary)
         self.total.addcdiv_(along, modulus)
         along.div_(square)
-        scale = torch.sub(modulus, self.c, out=square)
+        scale = torch.sub(modulus, self.c, out=square).abs_().clamp_min_(self.lost)
         torch.div(modulus, scale, out=scale)
         for g, y, end in zip(self.parts[t], self.outputs[t], self.ends[t], strict=True):
             torch.lerp(torch.mul(along, y, out=modulus), g, scale, out=end)
@@ -263,7 +264,7 @@ def cut(tensor: Tensor, start: int, stop: int, axis: int = 0) -> Tensor:
     return tensor if stop - start == tensor.shape[axis] else tensor.narrow(axis, start, stop - start)
 
 
-def sum_rows(tensor: Tensor, dtype: torch.dtype | None = None) -> Tensor:
+def _sum_rows(tensor: Tensor, dtype: torch.dtype | None = None) -> Tensor:
     """Return the sum over the steps and sequences of (steps, *K, B, n)."""
     if tensor.dim() == 3:
         return tensor.flatten(0, 1).sum(0, dtype=dtype)

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from mnemoscope.nn.kernel import Plan, Tensors, steps_in_cache
-from mnemoscope.nn.phi import complex_modrelu_, cut, sum_rows
+from mnemoscope.nn.phi import complex_modrelu_, cut
 
 __all__ = ["fits", "pull_back", "run"]
 
@@ -67,7 +67,7 @@ def pull_back(g: Tensor, out: Tensor, tensors: Tensors, wanted: tuple[bool, ...]
     every = min(steps_in_cache(batch, n), steps)
     room, between = (g.new_empty(2, length, batch, n) for length in (every, 1))
     gradients, product, sums = list(_steps(room)), _Product(v.conj(), room[0, 0]), _Sums(out, tensors, wanted)
-    way_back, dc, later = _WayBack(room, c), torch.zeros_like(c), None
+    way_back, later = _WayBack(room, c), None
     for start in reversed(range(0, steps, every)):
         stop = min(start + every, steps)
         da = cut(room, 0, stop - start, 1).copy_(_planes(cut(g, start, stop)))
@@ -77,7 +77,6 @@ def pull_back(g: Tensor, out: Tensor, tensors: Tensors, wanted: tuple[bool, ...]
                 product.add(gradients[t], later)
             way_back.pull(t, *gradients[t])
             later = gradients[t]
-        dc += way_back.bias_gradient(da)
         sums.add(start, stop, da)
         if start:  # the next chunk is written over this one
             between[:, 0].copy_(room[:, 0])
@@ -85,7 +84,7 @@ def pull_back(g: Tensor, out: Tensor, tensors: Tensors, wanted: tuple[bool, ...]
     dh0 = torch.zeros_like(out[0]) if wanted[4] else None
     if dh0 is not None:
         product.add(dh0.chunk(2, dim=-1), later)
-    return sums.dx, sums.of_u(), None, sums.of_v(), dh0, dc if wanted[5] else None
+    return sums.dx, sums.of_u(), None, sums.of_v(), dh0, way_back.bias_gradient() if wanted[5] else None
 
 
 class _Sums:
@@ -155,16 +154,16 @@ class _Product:
 
 
 class _WayBack:
-    """modReLU's: with e = y / |y| and s = |y| / (|y| - c), g becomes s g + (1 - s) (e . g) e.
+    """modReLU's: with e = y / |y| and s = |y| / (|y| - c), g becomes s g + (1 - s) (e . g) e; that of c sums e . g.
 
-    That of c sums e . g, and this is e . of what g becomes, since e is a unit vector. Where y is zero, e is zero.
+    Where y is zero, e is zero. Where |y| - c is lost to rounding, s is 1 / eps.
     """
 
     def __init__(self, room: Tensor, c: Tensor) -> None:
         self.c, self.one, self.tiny = c, c.new_ones(()), c.new_full((), torch.finfo(c.dtype).tiny)
         self.directions, self.slopes = torch.empty_like(room), torch.empty_like(room[0])
         self.steps = list(zip(_steps(self.directions), self.slopes.unbind(0), strict=True))
-        self.along, self.turned = (torch.empty_like(room[0, 0]) for _ in range(2))
+        self.along, self.turned, self.total = (torch.zeros_like(room[0, 0]) for _ in range(3))
 
     def look(self, y: Tensor) -> None:
         """Take the outputs of a chunk, (2, steps, B, n)."""
@@ -172,18 +171,20 @@ class _WayBack:
         real, imaginary = y
         torch.addcmul(self.tiny, real, real, out=inverse).addcmul_(imaginary, imaginary).rsqrt_()
         torch.mul(y, inverse, out=directions)
-        torch.addcmul(self.one, self.c, inverse, value=-1, out=inverse).reciprocal_()
+        torch.addcmul(self.one, self.c, inverse, value=-1, out=inverse)
+        inverse.abs_().clamp_min_(torch.finfo(inverse.dtype).eps).reciprocal_()
 
     def pull(self, t: int, real: Tensor, imaginary: Tensor) -> None:
         """Turn the gradient of step t, in place."""
         (e_real, e_imaginary), slope = self.steps[t]
         along = torch.mul(real, e_real, out=self.along).addcmul_(imaginary, e_imaginary)
+        self.total.add_(along)
         torch.lerp(torch.mul(along, e_real, out=self.turned), real, slope, out=real)
         torch.lerp(torch.mul(along, e_imaginary, out=self.turned), imaginary, slope, out=imaginary)
 
-    def bias_gradient(self, da: Tensor) -> Tensor:
-        """Return the part of the chunk whose gradients are `da`."""
-        return sum_rows(cut(self.directions, 0, da.shape[1], 1).mul_(da).flatten(0, 1))
+    def bias_gradient(self) -> Tensor:
+        """Return that of c, from all chunks so far."""
+        return self.total.sum(0)
 
 
 def _planes(rows: Tensor) -> Tensor:

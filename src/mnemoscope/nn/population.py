@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from copy import deepcopy
+from typing import Any, Self
 
 import torch
 from jaxtyping import Float
@@ -27,20 +28,31 @@ class Population(nn.Module):
     Parameters
     ----------
     layers
-        Networks of the same class and options; their parameters are copied.
+        Networks of the same class, options, type and mode (training or not); their parameters are copied, and are
+        trained unless they are frozen in the first.
     """
 
-    def __init__(self, layers: Sequence[Stack]) -> None:
+    def __init__(self, layers: Iterable[Stack]) -> None:
         super().__init__()
-        kinds = {(public_class(type(layer)), repr(layer)) if isinstance(layer, Stack) else layer for layer in layers}
-        if len(kinds) != 1 or not isinstance(layers[0], Stack):
-            raise expected("layers", "one or more networks of the same class and options", Description(f"{layers!r}"))
+        layers = list(layers) if isinstance(layers, Iterable) else layers
+        if (
+            not isinstance(layers, list)
+            or len({_kind(layer) for layer in layers}) != 1
+            or not isinstance(layers[0], Stack)
+        ):
+            came = "; ".join(dict.fromkeys(map(_describe, layers))) if isinstance(layers, list) else _describe(layers)
+            wanted = "a list of networks of the same class, options, type and mode"
+            raise expected("layers", wanted, Description(came or "none"))
         first = layers[0]
         self.size = len(layers)
+        self.train(first.training)
         # A list hides the shared network from this module's parameters: it lends its code, not its weights.
         self._base = [deepcopy(first)]
         self.names = [name for name, _ in first.named_parameters()]
-        self.weights = nn.ParameterList(torch.stack([_get(layer, name) for layer in layers]) for name in self.names)
+        self.weights = nn.ParameterList(
+            nn.Parameter(torch.stack([_get(layer, name) for layer in layers]), requires_grad=parameter.requires_grad)
+            for name, parameter in first.named_parameters()
+        )
         self.buffer_names = [name for name, _ in first.named_buffers()]
         for i, name in enumerate(self.buffer_names):
             self.register_buffer(f"buffer_{i}", torch.stack([_get(layer, name) for layer in layers]))
@@ -53,20 +65,27 @@ class Population(nn.Module):
         self, x: Float[Tensor, "members time batch input"], hx: State | None = None
     ) -> tuple[Float[Tensor, "members time batch output"], State]:
         """Run every member on its own sequences; states have the members in front."""
-        if x.dim() != 4 or x.shape[0] != self.size:
-            raise expected("x", f"of shape ({self.size}, time, batch, input_size)", tuple(x.shape))
+        if not isinstance(x, Tensor) or x.dim() != 4 or x.shape[0] != self.size:
+            raise expected("x", f"a tensor of shape ({self.size}, time, batch, input_size)", _came(x))
         for leaf in tree_leaves(hx):
-            if leaf is not None and leaf.shape[:1] != (self.size,):
-                raise expected("hx", f"with {self.size} members in front", Description(f"shape {tuple(leaf.shape)}"))
+            if leaf is not None and (not isinstance(leaf, Tensor) or leaf.shape[:1] != (self.size,)):
+                raise expected("hx", f"a state with {self.size} members in front", _came(leaf))
         return self._base[0].train(self.training).run_members(self._stacked(), x, hx)
 
     @torch.no_grad()
     def member(self, k: int) -> Stack:
         """Return a copy of network k."""
-        layer = deepcopy(self._base[0])
+        if isinstance(k, bool) or not isinstance(k, int) or not -self.size <= k < self.size:
+            raise expected("k", f"the number of a member, 0 to {self.size - 1}", k)
+        layer = deepcopy(self._base[0]).train(self.training)
         for name, stacked in self._stacked().items():
             _get(layer, name).copy_(stacked[k])
         return layer
+
+    def _apply(self, fn: Any, recurse: bool = True) -> Self:
+        self._base[0]._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        return self
 
     def after_step(self) -> None:
         """Do what every member must do after a step of the optimiser."""
@@ -76,6 +95,23 @@ class Population(nn.Module):
             with torch.no_grad():
                 for name, stacked in self._stacked().items():
                     stacked[k].copy_(_get(layer, name))
+
+
+def _kind(layer: object) -> tuple[type, str]:
+    """Return what members must have in common."""
+    return public_class(type(layer)) if isinstance(layer, Stack) else type(layer), _describe(layer)
+
+
+def _describe(layer: object) -> str:
+    """Return it in one line."""
+    if not isinstance(layer, Stack):
+        return type(layer).__name__
+    like = next(layer.parameters())
+    return f"{layer!r} of {like.dtype} on {like.device}, {'in training' if layer.training else 'in evaluation'}"
+
+
+def _came(value: object) -> Description:
+    return Description(f"shape {tuple(value.shape)}" if isinstance(value, Tensor) else type(value).__name__)
 
 
 def _get(layer: nn.Module, name: str) -> Tensor:

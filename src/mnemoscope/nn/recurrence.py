@@ -26,6 +26,9 @@ __all__ = ["Plan", "alive_at_steps", "can_fuse", "last_alive", "naive_recurrence
 _WEIGHTS = (1, 2, 3, 5)
 """Where U, b, V and c stand among x, U, b, V, h_0, c."""
 
+_BATCHED = torch._C._dispatch_key_parse("Batched")
+"""The mark of a tensor in the vmap of `torch.autograd`, which is not that of `torch.func`."""
+
 
 def can_fuse(w: dict[str, Any]) -> bool:
     """Say whether the fused recurrence can serve these weights here.
@@ -74,14 +77,14 @@ def naive_recurrence(x: Tensor, u: Any, b: Any, v: Tensor, h0: Any, c: Any, plan
         now = x.select(-3, t)
         a = now if u is None else now @ u.mT
         z = h @ v.mT + (a if b is None else a + b)
+        alive = None if plan.sizes is None else torch.arange(h.shape[-2], device=h.device)[:, None] < plan.sizes[t]
+        z = z if alive is None else torch.where(alive, z, 1.0)  # phi may have no second derivative at zero
         if plan.phi == "complex-modrelu":
             turned = modrelu(torch.complex(*z.chunk(2, dim=-1)), c)
             h = torch.cat([turned.real, turned.imag], dim=-1)
         else:
             h = activate(plan.phi, z, c)
-        if plan.sizes is not None:
-            alive = torch.arange(h.shape[-2], device=h.device) < plan.sizes[t]
-            h = torch.where(alive.unsqueeze(-1), h, torch.zeros_like(h))
+        h = h if alive is None else torch.where(alive, h, 0.0)
         outputs.append(h)
     return torch.stack(outputs, -3)
 
@@ -121,7 +124,8 @@ class _Recurrence(_Quick):
         (kept, *tensors), wanted = ctx.saved_tensors, ctx.needs_input_grad[:6]
         if torch.is_grad_enabled() or torch._C._are_functorch_transforms_active():
             return (*_spread(_Backward.apply(g, kept, *tensors, ctx.plan, wanted), wanted), None)
-        return (*_pull_back(g, kept, tensors, ctx.plan, wanted), None)
+        pull_back = _naive_pull_back if _in_batched_gradient(g) else _pull_back
+        return (*pull_back(g, kept, tensors, ctx.plan, wanted), None)
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[Any, ...], *inputs: Any) -> tuple[Tensor, int]:
@@ -224,6 +228,21 @@ def _pull_back(g: Tensor, kept: Tensor, tensors: Any, plan: Plan, wanted: tuple[
         x, u, b, v, h0, c = tensors
         dx, du, db, dv, dh0, dc = kernel.pull_back(g, kept, (x, u, b, _real_form(v), h0, c), plan, wanted)
         return dx, du, db, _complex_form(dv) if v.is_complex() and wanted[3] else dv, dh0, dc
+
+
+def _in_batched_gradient(g: Tensor) -> bool:
+    """Say whether g stands for many: in `torch.autograd.grad(is_grads_batched=True)`."""
+    return bool(torch._C._dispatch_keys(g).has(_BATCHED))
+
+
+def _naive_pull_back(g: Tensor, kept: Tensor, tensors: Any, plan: Plan, wanted: tuple[bool, ...]) -> list[Any]:
+    """Return the gradients that are wanted, by autograd through the naive twin."""
+    with torch.enable_grad():
+        leaves: Any = [t if t is None else t.detach().requires_grad_(w) for t, w in zip(tensors, wanted, strict=True)]
+        x, u, b, v, h0, c = leaves
+        out = naive_recurrence(x, u, b, v, h0, c, plan)
+    asked = [leaf for leaf, want in zip(leaves, wanted, strict=True) if want]
+    return _spread(torch.autograd.grad(out, asked, g), wanted)
 
 
 def _real_form(v: Tensor) -> Tensor:

@@ -183,6 +183,8 @@ class Stack(Recurrent):
     @torch.no_grad()
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
         """Draw all parameters anew; with a generator on the CPU, so that they are the same on every device."""
+        if self._like.is_meta:
+            return
         for suffix in self._suffixes:
             for name in self._names:
                 transition = self.transition(name + suffix)
@@ -196,10 +198,8 @@ class Stack(Recurrent):
 
     def transition(self, name: str = "weight_hh_l0") -> Transition | None:
         """Return the map that makes the matrix `name`, or None when the matrix itself is the parameter."""
-        if "parametrizations" not in self._modules or name not in self._maps:
-            return None
-        found: Transition = self._maps[name][0]
-        return found
+        found = self._maps[name][0] if "parametrizations" in self._modules and name in self._maps else None
+        return found if isinstance(found, Transition) else None
 
     @property
     def _maps(self) -> Any:
@@ -231,14 +231,16 @@ class Stack(Recurrent):
         return {name: own[full] if full in own else getattr(self, full) for name, full in names}
 
     def __setattr__(self, name: str, value: Any) -> None:
-        # `layer.weight_hh_l0 = V` sets values, of a free weight as of one that a map makes; it never swaps parameters.
+        # `layer.weight_hh_l0 = V` sets values, of a free weight as of one that a map makes. Only an nn.Parameter takes
+        # the place of another, as torch's own tools expect: load_state_dict(assign=True), pruning.
         own = self.__dict__.get("_parameters", {})
         if name in own:
-            _copy_into(own[name], value, name)
+            swaps = isinstance(value, nn.Parameter) and value.shape == own[name].shape
+            super().__setattr__(name, value) if swaps else _copy_into(own[name], value, name)
         elif isinstance(value, Tensor) and _WEIGHT_NAME.fullmatch(name):
-            if self.transition(name) is None:
+            if name not in self._weight_names():
                 raise UserError(f"this network has no {name}; it has {', '.join(self._weight_names())}")
-            super().__setattr__(name, value.detach())
+            super().__setattr__(name, value if self.transition(name) is None else value.detach())
         else:
             super().__setattr__(name, value)
 
@@ -391,7 +393,7 @@ class Stack(Recurrent):
 
     def _join(self, cells: list[Any]) -> State:
         if isinstance(cells[0], Tensor):
-            return cells[0].unsqueeze(0) if len(cells) == 1 else torch.stack(cells)
+            return torch.stack(cells)  # memory of its own: the last state may be a part of the output
         return tree_map(lambda *leaves: torch.stack(leaves), cells[0], *cells[1:])
 
     def _split(self, state: State) -> list[Any]:
@@ -439,6 +441,9 @@ class Stack(Recurrent):
         return twin
 
     def __reduce__(self) -> tuple[Any, ...]:
+        maps: Any = self._modules.get("parametrizations", {})
+        if any(len(found) > 1 or self.transition(name) is None for name, found in maps.items()):
+            raise UserError("a network with a parametrisation of your own cannot be pickled: save its state_dict()")
         frozen = [name for name, parameter in self.named_parameters() if not parameter.requires_grad]
         rest = (self._own_factory(), self.training, self.state_dict(), frozen)
         return _rebuild, (public_class(type(self)), self.options, *rest)
@@ -469,7 +474,7 @@ def _rebuild(
     frozen: list[str],
 ) -> Stack:
     layer = cls(**options, **factory, generator=torch.Generator())  # what it draws is overwritten
-    layer.load_state_dict(weights)
+    layer.load_state_dict(weights, assign=True)  # memory that is shared with other processes stays shared
     for name in frozen:
         layer.get_parameter(name).requires_grad_(False)
     return layer.train(training)

@@ -1,0 +1,96 @@
+"""What torch's own tools do to a torch.nn.RNN they can do to every network here."""
+
+import pickle
+
+import pytest
+import torch
+from torch import nn
+from torch.nn.utils import parametrizations, prune
+
+import mnemoscope as ms
+
+NAMES = ms.nn.names("recurrent")
+
+
+def build(name, **options):
+    return ms.nn.create(name, input_size=3, hidden_size=4, **options)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_layer_can_be_built_without_memory(name):
+    assert all(parameter.is_meta for parameter in build(name, device="meta").parameters())
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if not list(build(name).buffers())])
+def test_a_layer_without_memory_takes_weights_by_assignment(name):
+    given, empty, x = build(name), build(name, device="meta"), torch.randn(5, 2, 3)
+    empty.load_state_dict(given.state_dict(), assign=True)
+    assert torch.equal(empty(x)[0], given(x)[0])
+
+
+def test_a_weight_can_be_pruned():
+    layer, x = build("rnn"), torch.randn(5, 2, 3)
+    prune.l1_unstructured(layer, "weight_hh_l0", 0.5)
+    assert int((layer.weight_hh_l0 == 0).sum()) == 8
+    layer(x)[0].sum().backward()
+    assert torch.equal(layer.weight_hh_l0_orig.grad == 0, layer.weight_hh_l0 == 0)
+    before = layer(x)[0]
+    prune.remove(layer, "weight_hh_l0")
+    assert torch.equal(layer(x)[0], before)
+    assert sorted(dict(layer.named_parameters())) == ["bias_l0", "weight_hh_l0", "weight_ih_l0"]
+
+
+def test_a_parameter_takes_the_place_of_another_and_a_tensor_gives_its_values():
+    layer = build("rnn")
+    first, new = layer.weight_hh_l0, nn.Parameter(torch.eye(4))
+    layer.weight_hh_l0 = torch.zeros(4, 4)
+    assert layer.weight_hh_l0 is first
+    layer.weight_hh_l0 = new
+    assert layer.weight_hh_l0 is new
+    with pytest.raises(ValueError, match=r"^weight_hh_l0 must be of shape \(4, 4\), got \(5, 5\)$"):
+        layer.weight_hh_l0 = nn.Parameter(torch.eye(5))
+
+
+def test_a_parametrisation_of_the_users_own():
+    layer = parametrizations.weight_norm(build("rnn"), "weight_hh_l0")
+    assert layer(torch.randn(5, 2, 3))[0].shape == (5, 2, 4)
+    assert layer.penalty() == 0
+    layer.after_step()
+    with pytest.raises(ValueError, match=r"cannot be pickled: save its state_dict\(\)$"):
+        pickle.dumps(layer)
+
+
+def _fill(layer):
+    with torch.no_grad():
+        for parameter in layer.parameters():
+            parameter.fill_(7.0)
+
+
+@pytest.mark.parametrize("name", ["rnn", "scornn"])
+def test_shared_memory_stays_shared_in_another_process(name):
+    layer = build(name).share_memory()
+    process = torch.multiprocessing.get_context("spawn").Process(target=_fill, args=(layer,))
+    process.start()
+    process.join()
+    assert process.exitcode == 0
+    assert all(bool((parameter == 7).all()) for parameter in layer.parameters())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_last_state_has_memory_of_its_own(name):
+    layer, x = build(name), torch.randn(5, 2, 3)
+    output, hx = layer(x)
+    before = output.clone()
+    for leaf in hx if isinstance(hx, tuple) else (hx,):
+        leaf.detach_().zero_()
+    assert torch.equal(output, before)
+    output.sum().backward()
+
+
+@pytest.mark.parametrize("name", ["urnn", "scurnn"])
+def test_complex_networks_refuse_16_bits_in_one_line(name):
+    x, message = torch.randn(5, 2, 3), r"^a complex network must be float32 or float64 .*, got torch.bfloat16$"
+    with pytest.raises(ValueError, match=message):
+        build(name).bfloat16()(x.bfloat16())
+    with torch.autocast("cpu", dtype=torch.bfloat16), pytest.raises(ValueError, match=message):
+        build(name)(nn.Linear(3, 3)(x))
