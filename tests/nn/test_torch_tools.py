@@ -28,6 +28,13 @@ def test_a_layer_without_memory_takes_weights_by_assignment(name):
     assert torch.equal(empty(x)[0], given(x)[0])
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("name", ["rnn", "scornn", "lstm"])
+def test_a_layer_can_be_traced(name):
+    layer, x = build(name), torch.randn(5, 2, 3)
+    torch.testing.assert_close(torch.jit.trace(layer, (x,))(2 * x)[0], layer(2 * x)[0])
+
+
 def test_a_weight_can_be_pruned():
     layer, x = build("rnn"), torch.randn(5, 2, 3)
     prune.l1_unstructured(layer, "weight_hh_l0", 0.5)

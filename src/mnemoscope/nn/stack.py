@@ -198,12 +198,12 @@ class Stack(Recurrent):
 
     def transition(self, name: str = "weight_hh_l0") -> Transition | None:
         """Return the map that makes the matrix `name`, or None when the matrix itself is the parameter."""
-        found = self._maps[name][0] if "parametrizations" in self._modules and name in self._maps else None
+        found = self._maps[name][0] if name in self._maps else None
         return found if isinstance(found, Transition) else None
 
     @property
     def _maps(self) -> Any:
-        return self._modules["parametrizations"]
+        return self._modules.get("parametrizations", {})
 
     def _parameters_of(self, name: str) -> list[Tensor]:
         return list(self._maps[name].parameters(recurse=False))
@@ -441,8 +441,7 @@ class Stack(Recurrent):
         return twin
 
     def __reduce__(self) -> tuple[Any, ...]:
-        maps: Any = self._modules.get("parametrizations", {})
-        if any(len(found) > 1 or self.transition(name) is None for name, found in maps.items()):
+        if any(len(found) > 1 or self.transition(name) is None for name, found in self._maps.items()):
             raise UserError("a network with a parametrisation of your own cannot be pickled: save its state_dict()")
         frozen = [name for name, parameter in self.named_parameters() if not parameter.requires_grad]
         rest = (self._own_factory(), self.training, self.state_dict(), frozen)
