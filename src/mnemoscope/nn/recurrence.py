@@ -33,9 +33,9 @@ _BATCHED = torch._C._dispatch_key_parse("Batched")
 def can_fuse(w: dict[str, Any]) -> bool:
     """Say whether the fused recurrence can serve these weights here.
 
-    It needs V as a matrix, of a type with more range than float16. It has no forward-mode derivative, and `torch.compile`
-    and `torch.jit.trace` would look into its loops: under these, `torch.func.jvp`, `jacfwd` and `hessian` the plain loop
-    runs.
+    It needs V as a matrix, of a type with more range than float16. It has no forward-mode derivative, and compiling or
+    tracing would look into its loops: under `torch.func.jvp`, `jacfwd`, `hessian`, `torch.compile` and
+    `torch.jit.trace` the plain loop runs.
     """
     if "weight_hh" not in w or w["weight_hh"].dtype == torch.float16:
         return False
