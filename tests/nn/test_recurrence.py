@@ -430,6 +430,7 @@ def test_batched_gradients_are_those_one_by_one(name):
             torch.testing.assert_close(one[k], other, rtol=1e-10, atol=1e-10)
 
 
-def test_a_matrix_of_another_size_is_refused():
-    with pytest.raises(ValueError, match=r"^weight_hh must be of 4 rows and columns, got \(5, 5\)$"):
-        torch.func.functional_call(ms.nn.RNN(3, 4), {"weight_hh_l0": torch.zeros(5, 5)}, (torch.zeros(5, 2, 3),))
+@pytest.mark.parametrize("shape", [(5, 5), (3, 3), (5, 4), (4, 5)])
+def test_a_matrix_of_another_size_is_refused(shape):
+    with pytest.raises(ValueError, match=r"^weight_hh must be of 4 rows and columns, got \(\d, \d\)$"):
+        torch.func.functional_call(ms.nn.RNN(3, 4), {"weight_hh_l0": torch.zeros(shape)}, (torch.zeros(5, 2, 3),))

@@ -142,7 +142,7 @@ class FirstOrder(Stack):
     ) -> tuple[Float[Tensor, "time batch features"], Tensor]:
         """Return all states and the last; over the complex field all of them as [Re, Im]."""
         v, c = w["weight_hh"], w.get("bias") if phi == "modrelu" else None
-        if v.shape[-1] != self.hidden_size:
+        if v.shape[-2:] != (self.hidden_size, self.hidden_size):
             raise expected("weight_hh", f"of {self.hidden_size} rows and columns", tuple(v.shape))
         phi = "identity" if phi == "modrelu" and c is None else phi
         if self.field == "complex":

@@ -34,15 +34,12 @@ class Population(nn.Module):
 
     def __init__(self, layers: Iterable[Stack]) -> None:
         super().__init__()
-        layers = list(layers) if isinstance(layers, Iterable) else layers
-        if (
-            not isinstance(layers, list)
-            or len({_kind(layer) for layer in layers}) != 1
-            or not isinstance(layers[0], Stack)
-        ):
-            came = "; ".join(dict.fromkeys(map(_describe, layers))) if isinstance(layers, list) else _describe(layers)
-            wanted = "a list of networks of the same class, options, type and mode"
-            raise expected("layers", wanted, Description(came or "none"))
+        wanted = "a list of networks of the same class, options, type and mode"
+        if not isinstance(layers, Iterable):
+            raise expected("layers", wanted, Description(_describe(layers)))
+        layers = list(layers)
+        if len({_kind(layer) for layer in layers}) != 1 or not isinstance(layers[0], Stack):
+            raise expected("layers", wanted, Description("; ".join(dict.fromkeys(map(_describe, layers))) or "none"))
         first = layers[0]
         self.size = len(layers)
         self.train(first.training)
