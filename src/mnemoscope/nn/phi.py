@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -116,16 +116,8 @@ class _Slopes(WayBack):
 
 
 class _Tanh(Phi):
-    """tanh z, or 2 sigmoid(2 z) - 1 in units of 2 where that is faster: it rounds to eps instead of to eps |tanh z|."""
-
-    def units(self, like: Tensor, c: Any) -> Tensor | None:
-        return like.new_full((), 2.0) if _sigmoid_is_faster(like) else None
-
     def bend(self, like: Tensor, c: Any, units: Any) -> Bend:
-        if units is None:
-            return lambda z, y: torch.tanh(z, out=y)
-        below = like.new_full((), -1.0)
-        return lambda z, y: torch.add(below, z.sigmoid_(), alpha=2, out=y)
+        return lambda z, y: torch.tanh(z, out=y)
 
     def way_back(self, space: Tensor, c: Any) -> WayBack:
         one = space.new_ones(())
@@ -281,25 +273,6 @@ _WIDE = 8192
 
 _LARGE = 2**16
 """Numbers in a large step: the calls that it takes by itself are short beside the copies that it saves."""
-
-
-def _sigmoid_is_faster(z: Tensor) -> bool:
-    """Say whether tanh takes longer than sigmoid and a sum.
-
-    torch's tanh on a CPU is MKL's, which is slow on processors that are not Intel's; its sigmoid is its own.
-    """
-    return z.device.type == "cpu" and z.dtype.itemsize >= 4 and _has_slow_mkl()
-
-
-@functools.cache
-def _has_slow_mkl() -> bool:
-    return torch._C.has_mkl and "Intel" not in _processor()
-
-
-def _processor() -> str:
-    """Return the processor's name; nothing where torch is too old to tell."""
-    capabilities: Mapping[str, Any] = torch.cpu.get_capabilities() if hasattr(torch.cpu, "get_capabilities") else {}
-    return str(capabilities.get("cpu_name", ""))
 
 
 @functools.cache
