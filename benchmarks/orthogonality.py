@@ -16,7 +16,7 @@ import torch
 from harness import machine, write
 
 import mnemoscope as ms
-from mnemoscope.nn.transition import gram_error
+from mnemoscope.nn.maps import gram_error
 
 HIDDEN = 128
 MAPS: dict[str, tuple[str, dict[str, Any]]] = {

@@ -23,7 +23,7 @@ from harness import machine, write
 from mnemoscope.core.ring import PRIMES, Prime
 from mnemoscope.measures.separation_grid import RingWalk, evaluate_grid
 from mnemoscope.measures.separation_rank import separation_rank
-from mnemoscope.nn.rac import RAC
+from mnemoscope.nn.networks.rac import RAC
 
 CASES = [(2, 8), (2, 10), (2, 12), (3, 8), (3, 10), (3, 12)]
 TARGETS = {(3, 8): "10 s", (2, 12): "120 s, 2 GB", (3, 12): "120 s, 2 GB"}

@@ -8,7 +8,7 @@ import torch
 
 from mnemoscope.core.chart import beside, save
 from mnemoscope.measures.polynomial_degree import polynomial_degree
-from mnemoscope.nn.birnn import BIRNN
+from mnemoscope.nn.networks.birnn import BIRNN
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ import torch
 
 from mnemoscope.core.chart import Chart, beside, lines, save
 from mnemoscope.measures.separation_rank import separation_rank
-from mnemoscope.nn.rac import RAC
+from mnemoscope.nn.networks.rac import RAC
 
 
 def network(channels: int, hidden: int, layers: int) -> RAC:

@@ -5,8 +5,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mnemoscope.nn.transition import gram_error
-from mnemoscope.nn.transition.maps import cayley, exponential, naive_cayley, naive_exponential, polar
+from mnemoscope.nn.maps import gram_error
+from mnemoscope.nn.maps.functions import cayley, exponential, naive_cayley, naive_exponential, polar
 
 PAIRS = {"cayley": (cayley, naive_cayley), "exponential": (exponential, naive_exponential)}
 

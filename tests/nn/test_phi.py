@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from mnemoscope.nn.recurrence import Plan, naive_recurrence, recurrence
+from mnemoscope.nn.ops.recurrence import Plan, naive_recurrence, recurrence
 
 
 def problem(*members, driven=False, dtype=torch.float64):

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 import mnemoscope as ms
 from mnemoscope.nn import first_order, kernel, planes
-from mnemoscope.nn.phi import PHIS
-from mnemoscope.nn.recurrence import Plan, naive_recurrence, recurrence
+from mnemoscope.nn.ops.phi import PHIS
+from mnemoscope.nn.ops.recurrence import Plan, naive_recurrence, recurrence
 
 WAYS = {"planes": 1, "real form": 10**9}
 

@@ -12,8 +12,8 @@ from torch.utils._pytree import tree_leaves
 
 import mnemoscope as ms
 from mnemoscope.nn import first_order, henaff
-from mnemoscope.nn.phi import PHIS
-from mnemoscope.nn.recurrence import Plan, naive_recurrence, recurrence
+from mnemoscope.nn.ops.phi import PHIS
+from mnemoscope.nn.ops.recurrence import Plan, naive_recurrence, recurrence
 
 FIRST_ORDER = sorted(name for name in ms.nn.names() if issubclass(ms.nn.get(name), first_order.FirstOrder))
 
@@ -85,8 +85,8 @@ def test_fused_equals_naive(steps, batch, width, units, phi, checkpoint, driven,
 @pytest.mark.parametrize("form", ["whole", "ragged", "population"])
 @pytest.mark.parametrize("phi", sorted(PHIS))
 def test_long_sequences_cross_chunks_of_the_backward_pass(phi, form, large, monkeypatch):
-    from mnemoscope.nn import kernel
-    from mnemoscope.nn import phi as phis
+    from mnemoscope.nn.ops import kernel
+    from mnemoscope.nn.ops import phi as phis
 
     monkeypatch.setattr(phis, "_LARGE", large)
     monkeypatch.setattr(kernel, "_CHUNK", 7 * 3 * 4)
@@ -105,7 +105,7 @@ def test_long_sequences_cross_chunks_of_the_backward_pass(phi, form, large, monk
 @pytest.mark.parametrize("phi", sorted(PHIS))
 def test_the_gradient_that_arrives_is_left_as_it_is(phi, large, monkeypatch):
     """Hooks and other branches of the graph may hold it."""
-    monkeypatch.setattr("mnemoscope.nn.phi._LARGE", large)
+    monkeypatch.setattr("mnemoscope.nn.ops.phi._LARGE", large)
     tensors = [t if t is None else t.requires_grad_() for t in problem(5, 2, 3, 4, phi)]
     out = recurrence(*tensors, Plan(phi))
     g = torch.randn(out.shape, dtype=out.dtype, generator=torch.Generator().manual_seed(0))

@@ -22,7 +22,7 @@ from mnemoscope.measures.counterexample import Counterexample
 from mnemoscope.measures.registry import measure
 from mnemoscope.measures.separation_exact import exact_rank
 from mnemoscope.measures.separation_inputs import random_templates, require_grid
-from mnemoscope.nn.rac import RAC
+from mnemoscope.nn.networks.rac import RAC
 from mnemoscope.theory.separation import separation_upper
 
 __all__ = ["ConjectureLab", "conjecture_lab"]

@@ -15,7 +15,7 @@ from mnemoscope.core.result import Result, result
 from mnemoscope.measures.degree_interpolation import image_rank, line_degrees, symbolic_degrees
 from mnemoscope.measures.registry import measure
 from mnemoscope.measures.trajectory import prepare
-from mnemoscope.nn.cprnn import CPBIRNN
+from mnemoscope.nn.networks.cprnn import CPBIRNN
 from mnemoscope.theory.degree import birnn_degree, birnn_input_degree, cp_image_dimension
 
 __all__ = ["PolynomialDegree", "polynomial_degree"]

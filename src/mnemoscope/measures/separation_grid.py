@@ -19,7 +19,7 @@ from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 from mnemoscope.core.ring import Ring
 from mnemoscope.nn import state as states
-from mnemoscope.nn.rac import RAC
+from mnemoscope.nn.networks.rac import RAC
 from mnemoscope.nn.recurrent import Recurrent
 from mnemoscope.nn.stack import Stack
 

@@ -20,7 +20,7 @@ from mnemoscope.measures.separation_grid import Polynomial, RingWalk, StepWalk, 
 from mnemoscope.measures.separation_inputs import Templates, check_unit, require_grid, start_set, template_rows
 from mnemoscope.measures.separation_spectrum import Spectrum, lost, scaled, spectrum_of
 from mnemoscope.measures.trajectory import prepare
-from mnemoscope.nn.rac import RAC
+from mnemoscope.nn.networks.rac import RAC
 from mnemoscope.nn.recurrent import Recurrent
 from mnemoscope.theory.separation import separation_lower, separation_upper
 

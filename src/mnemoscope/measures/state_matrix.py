@@ -17,8 +17,8 @@ from mnemoscope.core.memory import require
 from mnemoscope.measures.schur_form import checked_matrix
 from mnemoscope.measures.trajectory import prepare, transition
 from mnemoscope.nn.first_order import FirstOrder
+from mnemoscope.nn.maps.schur import Schur
 from mnemoscope.nn.recurrent import Recurrent
-from mnemoscope.nn.transition.schur import Schur
 
 __all__ = ["StateMatrix", "state_matrix"]
 

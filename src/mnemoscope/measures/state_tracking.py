@@ -16,8 +16,8 @@ from mnemoscope.measures.confusion_search import Confused, final_states, invisib
 from mnemoscope.measures.registry import measure
 from mnemoscope.measures.trajectory import Transition, prepare, transition
 from mnemoscope.nn.first_order import FirstOrder
+from mnemoscope.nn.networks.second_order import SecondOrderRNN
 from mnemoscope.nn.recurrent import Recurrent
-from mnemoscope.nn.second_order import SecondOrderRNN
 from mnemoscope.theory.confusion import product_tracker
 
 __all__ = ["StateTrackingWitness", "state_tracking_witness"]

@@ -17,7 +17,7 @@ from mnemoscope.measures.separation_inputs import start_set
 from mnemoscope.measures.tensor_network_cut import min_cut
 from mnemoscope.measures.tensor_network_drawing import draw
 from mnemoscope.measures.tensor_network_graph import RACGraph, build_graph
-from mnemoscope.nn.rac import RAC
+from mnemoscope.nn.networks.rac import RAC
 
 __all__ = ["FIGURES", "TensorNetwork", "tensor_network", "tensor_network_figure"]
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from mnemoscope.core.errors import Description, UserError, expected
 from mnemoscope.measures.tensor_network_graph import Node, RACGraph, build_graph
-from mnemoscope.nn.rac import RAC
+from mnemoscope.nn.networks.rac import RAC
 
 __all__ = ["contract_rac", "to_quimb"]
 

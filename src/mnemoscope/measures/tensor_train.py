@@ -15,7 +15,7 @@ from mnemoscope.core.errors import Description, UserError, expected
 from mnemoscope.core.memory import require
 from mnemoscope.core.prime import PRIMES, Prime
 from mnemoscope.core.ring_base import checked
-from mnemoscope.nn.tt import TT
+from mnemoscope.nn.networks.tt import TT
 
 __all__ = [
     "Cores",

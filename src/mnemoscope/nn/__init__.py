@@ -7,35 +7,35 @@ True
 """
 
 from mnemoscope.nn.automaton import WeightedAutomaton
-from mnemoscope.nn.birnn import BIRNN
 from mnemoscope.nn.classifier import Classifier
-from mnemoscope.nn.cp import CP
-from mnemoscope.nn.cprnn import CPBIRNN, CPRNN
-from mnemoscope.nn.elman import IRNN, RNN, LinearRNN, OrthRNN
-from mnemoscope.nn.eurnn import EURNN
-from mnemoscope.nn.exprnn import ExpRNN
 from mnemoscope.nn.feature_maps import AffineReLU, Powers, RandomFeatures
-from mnemoscope.nn.full_urnn import FullURNN
-from mnemoscope.nn.gated import GRU, LSTM
-from mnemoscope.nn.goru import GORU
-from mnemoscope.nn.h_detach import HDetachLSTM
-from mnemoscope.nn.henaff import Henaff
-from mnemoscope.nn.mirnn import MIRNN
-from mnemoscope.nn.nnrnn import NNRNN
-from mnemoscope.nn.ornn import ORNN
+from mnemoscope.nn.networks.birnn import BIRNN
+from mnemoscope.nn.networks.cp import CP
+from mnemoscope.nn.networks.cprnn import CPBIRNN, CPRNN
+from mnemoscope.nn.networks.elman import IRNN, RNN, LinearRNN, OrthRNN
+from mnemoscope.nn.networks.eurnn import EURNN
+from mnemoscope.nn.networks.exprnn import ExpRNN
+from mnemoscope.nn.networks.full_urnn import FullURNN
+from mnemoscope.nn.networks.gated import GRU, LSTM
+from mnemoscope.nn.networks.goru import GORU
+from mnemoscope.nn.networks.h_detach import HDetachLSTM
+from mnemoscope.nn.networks.henaff import Henaff
+from mnemoscope.nn.networks.mirnn import MIRNN
+from mnemoscope.nn.networks.nnrnn import NNRNN
+from mnemoscope.nn.networks.ornn import ORNN
+from mnemoscope.nn.networks.rac import RAC
+from mnemoscope.nn.networks.scornn import SCORNN
+from mnemoscope.nn.networks.scurnn import SCURNN
+from mnemoscope.nn.networks.second_order import SecondOrderRNN
+from mnemoscope.nn.networks.soft_orth import SoftOrth
+from mnemoscope.nn.networks.tt import TT
+from mnemoscope.nn.networks.urnn import URNN
 from mnemoscope.nn.population import Population
-from mnemoscope.nn.rac import RAC
 from mnemoscope.nn.recurrent import Recurrent
 from mnemoscope.nn.registry import Card, create, get, names, network
-from mnemoscope.nn.scornn import SCORNN
-from mnemoscope.nn.scurnn import SCURNN
-from mnemoscope.nn.second_order import SecondOrderRNN
 from mnemoscope.nn.sequence import SequenceNetwork
-from mnemoscope.nn.soft_orth import SoftOrth
 from mnemoscope.nn.stack import Stack, StackOptions
 from mnemoscope.nn.storage import load, save
-from mnemoscope.nn.tt import TT
-from mnemoscope.nn.urnn import URNN
 
 __all__ = [
     "BIRNN",

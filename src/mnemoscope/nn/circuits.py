@@ -9,10 +9,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from mnemoscope.core.errors import UserError
-from mnemoscope.nn.tt import TT
+from mnemoscope.nn.networks.tt import TT
 
 if TYPE_CHECKING:
-    from mnemoscope.nn.rac import RAC
+    from mnemoscope.nn.networks.rac import RAC
 
 __all__ = ["rac_to_tt", "tt_to_rac"]
 

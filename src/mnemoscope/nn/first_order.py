@@ -14,13 +14,13 @@ from torch import Tensor, nn
 from mnemoscope.core.errors import UserError, choice, expected, positive_int
 from mnemoscope.nn.activation import NONLINEARITIES, activate
 from mnemoscope.nn.initialisers import uniform, zeros
+from mnemoscope.nn.maps.base import Transition
+from mnemoscope.nn.maps.functions import cayley, exponential
+from mnemoscope.nn.maps.skew import SKEW_INITS, block_skew, random_orthogonal
 from mnemoscope.nn.members import map_members
-from mnemoscope.nn.recurrence import Plan, alive_at_steps, can_fuse, last_alive, recurrence
+from mnemoscope.nn.ops.recurrence import Plan, alive_at_steps, can_fuse, last_alive, recurrence
 from mnemoscope.nn.stack import Stack, StackOptions, Weights
 from mnemoscope.nn.state import State
-from mnemoscope.nn.transition.base import Transition
-from mnemoscope.nn.transition.maps import cayley, exponential
-from mnemoscope.nn.transition.skew import SKEW_INITS, block_skew, random_orthogonal
 
 __all__ = ["FirstOrder", "FirstOrderOptions", "free_matrix"]
 

@@ -19,12 +19,12 @@ from torch.utils._pytree import tree_map
 
 from mnemoscope.core.errors import Description, UserError, expected, nearest, positive_int
 from mnemoscope.nn.initialisers import Initialiser, uniform
+from mnemoscope.nn.maps.base import Transition
 from mnemoscope.nn.members import map_members
+from mnemoscope.nn.ops.scan import mask_of, scan
 from mnemoscope.nn.options import option_defaults, public_class
 from mnemoscope.nn.recurrent import Recurrent
-from mnemoscope.nn.scan import mask_of, scan
 from mnemoscope.nn.state import State, check_state
-from mnemoscope.nn.transition.base import Transition
 
 __all__ = ["Stack", "StackOptions", "Weights"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import nn
 
-from mnemoscope.nn.transition.base import Transition
+from mnemoscope.nn.maps.base import Transition
 from mnemoscope.training.model import Model
 
 __all__ = ["needs_after_step"]

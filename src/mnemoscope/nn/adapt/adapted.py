@@ -14,8 +14,8 @@ from torch.utils._pytree import tree_leaves, tree_map
 from mnemoscope.core.errors import UserError
 from mnemoscope.nn.adapt.plan import Plan
 from mnemoscope.nn.adapt.probe import keep_computed
+from mnemoscope.nn.ops.scan import mask_of, scan
 from mnemoscope.nn.recurrent import Recurrent
-from mnemoscope.nn.scan import mask_of, scan
 from mnemoscope.nn.sequence import SequenceNetwork, by_length
 from mnemoscope.nn.state import State, index_batch
 

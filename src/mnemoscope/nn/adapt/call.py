@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from mnemoscope.nn.adapt.written_out import WrittenOut
-from mnemoscope.nn.scan import transforming
+from mnemoscope.nn.ops.scan import transforming
 
 __all__ = [
     "ABSENT",

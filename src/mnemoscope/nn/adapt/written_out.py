@@ -10,8 +10,8 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from mnemoscope.nn.gated import lstm_cell
-from mnemoscope.nn.scan import scan
+from mnemoscope.nn.networks.gated import lstm_cell
+from mnemoscope.nn.ops.scan import scan
 
 __all__ = ["WrittenOut"]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mnemoscope.nn.cp import CP
-from mnemoscope.nn.tt import TT
+from mnemoscope.nn.networks.cp import CP
+from mnemoscope.nn.networks.tt import TT
 from mnemoscope.profiles.theorems.subject import Subject
 from mnemoscope.profiles.theorems.table import Finding, number, theorem
 from mnemoscope.theory.tensor_train import generic_odd_even_rank, odd_even_bound

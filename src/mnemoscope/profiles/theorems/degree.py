@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from mnemoscope.nn.birnn import BIRNN, Bilinear
-from mnemoscope.nn.cprnn import CPBIRNN, CPRNN
-from mnemoscope.nn.mirnn import MIRNN
-from mnemoscope.nn.rac import RAC
-from mnemoscope.nn.second_order import SecondOrderRNN
+from mnemoscope.nn.networks.birnn import BIRNN, Bilinear
+from mnemoscope.nn.networks.cprnn import CPBIRNN, CPRNN
+from mnemoscope.nn.networks.mirnn import MIRNN
+from mnemoscope.nn.networks.rac import RAC
+from mnemoscope.nn.networks.second_order import SecondOrderRNN
 from mnemoscope.profiles.theorems.subject import Subject
 from mnemoscope.profiles.theorems.table import Finding, number, theorem
 from mnemoscope.theory.degree import birnn_degree, birnn_input_degree, cp_image_dimension

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from mnemoscope.nn.nnrnn import NNRNN
-from mnemoscope.nn.soft_orth import SoftOrth
+from mnemoscope.nn.networks.nnrnn import NNRNN
+from mnemoscope.nn.networks.soft_orth import SoftOrth
 from mnemoscope.profiles.theorems.subject import Subject
 from mnemoscope.profiles.theorems.table import Finding, number, theorem
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from mnemoscope.nn.birnn import Bilinear
-from mnemoscope.nn.cprnn import CPRNN
-from mnemoscope.nn.mirnn import MIRNN
-from mnemoscope.nn.rac import RAC
-from mnemoscope.nn.second_order import SecondOrderRNN
+from mnemoscope.nn.networks.birnn import Bilinear
+from mnemoscope.nn.networks.cprnn import CPRNN
+from mnemoscope.nn.networks.mirnn import MIRNN
+from mnemoscope.nn.networks.rac import RAC
+from mnemoscope.nn.networks.second_order import SecondOrderRNN
 from mnemoscope.profiles.theorems.subject import Subject
 from mnemoscope.profiles.theorems.table import Finding, number, theorem
 from mnemoscope.theory import rac_network

@@ -7,11 +7,11 @@ import math
 import numpy as np
 
 from mnemoscope.measures.kreiss import kreiss_constant
-from mnemoscope.nn.nnrnn import NNRNN
-from mnemoscope.nn.transition.exponential import Exponential
-from mnemoscope.nn.transition.fourier import Fourier
-from mnemoscope.nn.transition.givens import Givens
-from mnemoscope.nn.transition.householder import Householder
+from mnemoscope.nn.maps.exponential import Exponential
+from mnemoscope.nn.maps.fourier import Fourier
+from mnemoscope.nn.maps.givens import Givens
+from mnemoscope.nn.maps.householder import Householder
+from mnemoscope.nn.networks.nnrnn import NNRNN
 from mnemoscope.profiles.theorems.subject import Subject
 from mnemoscope.profiles.theorems.table import Finding, number, theorem
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from torch import nn
 
-from mnemoscope.nn.gated import GRU, LSTM
-from mnemoscope.nn.h_detach import HDetachLSTM
+from mnemoscope.nn.networks.gated import GRU, LSTM
+from mnemoscope.nn.networks.h_detach import HDetachLSTM
 from mnemoscope.profiles.theorems.subject import Subject
 from mnemoscope.profiles.theorems.table import Finding, number, theorem
 

@@ -15,16 +15,16 @@ from mnemoscope.measures.driven import constant_jacobians
 from mnemoscope.measures.trajectory import prepare, transition
 from mnemoscope.nn.adapt import adapt
 from mnemoscope.nn.first_order import FirstOrder
-from mnemoscope.nn.henaff import Henaff
+from mnemoscope.nn.maps.base import Transition
+from mnemoscope.nn.maps.cayley import ComplexScaledCayley, RebasedCayley, ScaledCayley
+from mnemoscope.nn.maps.exponential import Exponential
+from mnemoscope.nn.maps.fourier import Fourier
+from mnemoscope.nn.maps.givens import Givens
+from mnemoscope.nn.maps.householder import Householder
+from mnemoscope.nn.networks.henaff import Henaff
 from mnemoscope.nn.options import public_class
 from mnemoscope.nn.registry import card
 from mnemoscope.nn.stack import Stack
-from mnemoscope.nn.transition.base import Transition
-from mnemoscope.nn.transition.cayley import ComplexScaledCayley, RebasedCayley, ScaledCayley
-from mnemoscope.nn.transition.exponential import Exponential
-from mnemoscope.nn.transition.fourier import Fourier
-from mnemoscope.nn.transition.givens import Givens
-from mnemoscope.nn.transition.householder import Householder
 
 __all__ = ["Subject"]
 

@@ -10,9 +10,9 @@ import torch
 
 from mnemoscope.core.prime import PRIMES, Prime
 from mnemoscope.measures.polynomial_degree import polynomial_degree
-from mnemoscope.nn.birnn import BIRNN
-from mnemoscope.nn.cprnn import CPBIRNN
-from mnemoscope.nn.second_order import SecondOrderRNN
+from mnemoscope.nn.networks.birnn import BIRNN
+from mnemoscope.nn.networks.cprnn import CPBIRNN
+from mnemoscope.nn.networks.second_order import SecondOrderRNN
 from mnemoscope.studies.claims.base import Verdict, claim
 from mnemoscope.theory.degree import birnn_degree, cp_image_dimension, diagonal_tensor, parity_weights
 

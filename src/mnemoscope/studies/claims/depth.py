@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from mnemoscope.measures.state_tracking import state_tracking_witness
-from mnemoscope.nn.elman import RNN, LinearRNN
+from mnemoscope.nn.networks.elman import RNN, LinearRNN
 from mnemoscope.studies.claims.base import Verdict, claim
 from mnemoscope.theory.confusion import confused_difference
 from mnemoscope.theory.copy_capacity import (

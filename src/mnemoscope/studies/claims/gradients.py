@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 
 from mnemoscope.measures.gradients import gradient_norms
-from mnemoscope.nn.elman import IRNN, LinearRNN
+from mnemoscope.nn.networks.elman import IRNN, LinearRNN
 from mnemoscope.studies.claims.base import Verdict, claim
 from mnemoscope.theory.gradients import orthogonal_relu_bound, triangular_power_entry
 

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 
 from mnemoscope.measures.memory_capacity import memory_capacity
-from mnemoscope.nn.elman import RNN
+from mnemoscope.nn.networks.elman import RNN
 from mnemoscope.studies.claims.base import Verdict, claim
 from mnemoscope.theory.memory_capacity import capacity_from_eigenvalues, ring_capacity
 

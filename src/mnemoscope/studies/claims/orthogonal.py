@@ -9,7 +9,7 @@ import scipy.linalg
 import torch
 from torch import Tensor
 
-from mnemoscope.nn.transition.maps import cayley
+from mnemoscope.nn.maps.functions import cayley
 from mnemoscope.studies.claims.base import Verdict, claim
 
 __all__: list[str] = []

@@ -14,7 +14,7 @@ from mnemoscope.measures.conjecture_lab import ConjectureLab, conjecture_lab
 from mnemoscope.measures.separation_grid import RingWalk, evaluate_grid
 from mnemoscope.measures.separation_rank import separation_rank
 from mnemoscope.measures.separation_saturation import separation_saturation
-from mnemoscope.nn.rac import RAC
+from mnemoscope.nn.networks.rac import RAC
 from mnemoscope.studies.claims.base import Verdict, claim
 from mnemoscope.theory.separation import (
     conjecture_bound,

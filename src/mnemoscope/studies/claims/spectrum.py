@@ -10,8 +10,8 @@ from torch import Tensor
 
 from mnemoscope.core.errors import UserError
 from mnemoscope.measures.spectrum import spectrum
+from mnemoscope.nn.maps.schur import Schur
 from mnemoscope.nn.registry import create
-from mnemoscope.nn.transition.schur import Schur
 from mnemoscope.studies.claims.base import Verdict, claim
 
 __all__: list[str] = []

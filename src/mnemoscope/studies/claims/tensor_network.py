@@ -11,7 +11,7 @@ import torch
 from mnemoscope.measures.separation_rank import separation_rank
 from mnemoscope.measures.tensor_network import tensor_network
 from mnemoscope.measures.tensor_network_graph import RACGraph, build_graph
-from mnemoscope.nn.rac import RAC
+from mnemoscope.nn.networks.rac import RAC
 from mnemoscope.studies.claims.base import Verdict, claim
 from mnemoscope.theory.rac_network import input_copies, network_leaves
 from mnemoscope.theory.separation import mc

@@ -10,7 +10,7 @@ import torch
 from mnemoscope.core.prime import PRIMES, Prime
 from mnemoscope.measures.cp_rank import cp_rank
 from mnemoscope.measures.odd_even_rank import odd_even_rank
-from mnemoscope.nn.rac import RAC
+from mnemoscope.nn.networks.rac import RAC
 from mnemoscope.studies.claims.base import Verdict, claim
 from mnemoscope.theory.tensor_train import attaining_cores, generic_odd_even_rank, odd_even_bound
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from mnemoscope.nn.scornn import SCORNN
+from mnemoscope.nn.networks.scornn import SCORNN
 from mnemoscope.studies.claims.base import Verdict, claim
 
 __all__: list[str] = []

@@ -1,0 +1,1 @@
+"""Networks, one file each; what stands here is in the registry."""

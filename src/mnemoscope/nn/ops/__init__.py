@@ -1,0 +1,1 @@
+"""Loops over time, each with its plain twin beside it."""
