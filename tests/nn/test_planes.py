@@ -6,7 +6,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import mnemoscope as ms
-from mnemoscope.nn import first_order, kernel, planes
+from mnemoscope.nn import first_order
+from mnemoscope.nn.ops import kernel, planes
 from mnemoscope.nn.ops.phi import PHIS
 from mnemoscope.nn.ops.recurrence import Plan, naive_recurrence, recurrence
 

@@ -11,7 +11,8 @@ from torch.nn.utils.rnn import pack_padded_sequence
 from torch.utils._pytree import tree_leaves
 
 import mnemoscope as ms
-from mnemoscope.nn import first_order, henaff
+from mnemoscope.nn import first_order
+from mnemoscope.nn.networks import henaff
 from mnemoscope.nn.ops.phi import PHIS
 from mnemoscope.nn.ops.recurrence import Plan, naive_recurrence, recurrence
 

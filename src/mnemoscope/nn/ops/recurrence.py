@@ -1,7 +1,7 @@
 """The fused first-order recurrence h_t = phi(V h_{t-1} + U x_t + b), with a backward pass written by hand.
 
 One buffer (T, B, n) holds what the input contributes; each step adds V h_{t-1} to its slice and applies phi there, in
-place (`mnemoscope.nn.ops.kernel`). Nothing else is kept for the backward pass, since phi' is a function of the output. The
+place (`nn/ops/kernel.py`). Nothing else is kept for the backward pass, since phi' is a function of the output. The
 gradients of V and U are one product over all steps at the end. The naive twin is `naive_recurrence`.
 
 For a population of K networks of one shape, the axis K stands in front of all: x (K, T, B, d), U (K, n, d), b and c
@@ -16,8 +16,8 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from mnemoscope.nn import kernel, planes
 from mnemoscope.nn.activation import activate, modrelu
+from mnemoscope.nn.ops import kernel, planes
 from mnemoscope.nn.ops.kernel import Plan, below_autograd
 from mnemoscope.nn.ops.scan import forward_mode
 
