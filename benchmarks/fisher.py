@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from harness import machine, write
 
-from mnemoscope.measures.fisher import fisher_memory
+from mnemoscope.measures.fisher.vector import fisher_memory
 from mnemoscope.theory.fisher import TABLE_5, kerg_matrix
 
 Sweep = dict[int, Callable[[], object]]

@@ -19,10 +19,10 @@ import torch
 from harness import Step, interleave, machine, ratios, write
 
 import mnemoscope as ms
+from mnemoscope.measures.dynamics import prepare, transition
+from mnemoscope.measures.fisher.network import network_fisher_memory
 from mnemoscope.measures.gradients import gradient_norms
 from mnemoscope.measures.lyapunov import lyapunov_exponents
-from mnemoscope.measures.network_fisher import network_fisher_memory
-from mnemoscope.measures.trajectory import prepare, transition
 
 STEPS, TRAJECTORIES = (32, 64, 128), 4
 SMALL, LARGE = (64, 128, 256, 512), (512, 1024, 2048, 4096)

@@ -21,8 +21,8 @@ import numpy as np
 import scipy.linalg
 from harness import machine, write
 
-from mnemoscope.measures.matrix_fisher_published import published
-from mnemoscope.measures.matrix_fisher_settle import settle
+from mnemoscope.measures.fisher.matrix_published import published
+from mnemoscope.measures.fisher.precision import settle
 
 HORIZON = 64
 Sweep = dict[int, Callable[[], object]]

@@ -23,7 +23,7 @@ import torch
 from harness import machine, write
 
 import mnemoscope as ms
-from mnemoscope.measures.memory_capacity import memory_capacity
+from mnemoscope.measures.capacity.memory import memory_capacity
 from mnemoscope.theory.controllability import reachable_polynomial
 
 Sweep = dict[int, Callable[[], object]]

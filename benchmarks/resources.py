@@ -20,8 +20,8 @@ import torch
 from harness import Step, machine, ratios, write
 
 import mnemoscope as ms
-from mnemoscope.measures.resources import resources
-from mnemoscope.measures.resources_stream import stream
+from mnemoscope.measures.cost.network import resources
+from mnemoscope.measures.cost.stream import stream
 
 LENGTHS, UNITS = (256, 512, 1024, 2048), (64, 256, 512, 1024)
 FIXED_LENGTH, FIXED_UNITS, REPEATS = 256, 64, 5

@@ -21,8 +21,8 @@ import torch
 from harness import machine, write
 
 from mnemoscope.core.ring import PRIMES, Prime
-from mnemoscope.measures.separation_grid import RingWalk, evaluate_grid
-from mnemoscope.measures.separation_rank import separation_rank
+from mnemoscope.measures.separation.grid import RingWalk, evaluate_grid
+from mnemoscope.measures.separation.rank import separation_rank
 from mnemoscope.nn.networks.rac import RAC
 
 CASES = [(2, 8), (2, 10), (2, 12), (3, 8), (3, 10), (3, 12)]

@@ -17,11 +17,11 @@ import numpy as np
 import torch
 from harness import Step, interleave, machine, ratios, write
 
-from mnemoscope.measures.kreiss import kreiss_constant
-from mnemoscope.measures.normality import normality
-from mnemoscope.measures.power_norms import amplification, power_norms
-from mnemoscope.measures.schur_form import schur_form
-from mnemoscope.measures.stability import stability
+from mnemoscope.measures.spectral.kreiss import kreiss_constant
+from mnemoscope.measures.spectral.normality import normality
+from mnemoscope.measures.spectral.powers import amplification, power_norms
+from mnemoscope.measures.spectral.schur import schur_form
+from mnemoscope.measures.spectral.stability import stability
 
 PARTS = (
     "eigenvalues (LAPACK)",

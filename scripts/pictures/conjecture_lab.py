@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mnemoscope.core.chart import save
-from mnemoscope.measures.conjecture_lab import conjecture_lab
+from mnemoscope.measures.separation.conjecture import conjecture_lab
 
 
 def main() -> None:

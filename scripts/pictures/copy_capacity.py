@@ -9,7 +9,7 @@ import torch
 
 import mnemoscope as ms
 from mnemoscope.core.chart import beside, lines, save
-from mnemoscope.measures.copy_capacity import copy_capacity
+from mnemoscope.measures.copying import copy_capacity
 from mnemoscope.theory.copy_capacity import copy_frontier, copy_weights
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from mnemoscope.core.chart import save
-from mnemoscope.measures.cp_rank import cp_rank
+from mnemoscope.measures.tensor_train.cp import cp_rank
 
 
 def main() -> None:

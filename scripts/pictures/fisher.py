@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from mnemoscope.core import chart
-from mnemoscope.measures.fisher import fisher_memory
+from mnemoscope.measures.fisher.vector import fisher_memory
 from mnemoscope.theory import fisher as theory
 
 FOLDER = Path(__file__).parents[2] / "docs" / "measures"

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.linalg
 
 from mnemoscope.core.chart import beside, lines, save
-from mnemoscope.measures.matrix_fisher import matrix_fisher_memory
+from mnemoscope.measures.fisher.matrix import matrix_fisher_memory
 
 SIZE = 8
 

@@ -10,7 +10,7 @@ import torch
 
 import mnemoscope as ms
 from mnemoscope.core import chart
-from mnemoscope.measures.memory_capacity import memory_capacity
+from mnemoscope.measures.capacity.memory import memory_capacity
 
 FOLDER = Path(__file__).parents[2] / "docs" / "measures"
 

@@ -10,7 +10,7 @@ import torch
 
 import mnemoscope as ms
 from mnemoscope.core import chart
-from mnemoscope.measures.network_fisher import network_fisher_memory
+from mnemoscope.measures.fisher.network import network_fisher_memory
 
 FOLDER = Path(__file__).parents[2] / "docs" / "measures"
 

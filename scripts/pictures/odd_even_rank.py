@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from mnemoscope.core.chart import Chart, beside, lines, save
-from mnemoscope.measures.odd_even_rank import odd_even_rank
+from mnemoscope.measures.tensor_train.odd_even import odd_even_rank
 from mnemoscope.theory.tensor_train import attaining_cores, odd_even_bound
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 
 from mnemoscope.core.chart import beside, save
-from mnemoscope.measures.polynomial_degree import polynomial_degree
+from mnemoscope.measures.degree import polynomial_degree
 from mnemoscope.nn.networks.birnn import BIRNN
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mnemoscope.core.chart import beside, lines, save
-from mnemoscope.measures.queue_fisher import queue_fisher_memory
+from mnemoscope.measures.fisher.queue import queue_fisher_memory
 
 U = V = np.diag([0.8, 0.6, 0.4, 0.2])
 W = np.ones((4, 4))

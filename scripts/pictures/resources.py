@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 import mnemoscope as ms
 from mnemoscope.core import chart
-from mnemoscope.measures.resources import resources
+from mnemoscope.measures.cost.network import resources
 
 FOLDER = Path(__file__).parents[2] / "docs" / "measures"
 LENGTHS = (64, 128, 256, 512, 1024)

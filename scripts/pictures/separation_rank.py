@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 
 from mnemoscope.core.chart import Chart, beside, lines, save
-from mnemoscope.measures.separation_rank import separation_rank
+from mnemoscope.measures.separation.rank import separation_rank
 from mnemoscope.nn.networks.rac import RAC
 
 

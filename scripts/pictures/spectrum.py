@@ -8,8 +8,8 @@ import torch
 
 import mnemoscope as ms
 from mnemoscope.core.chart import save
-from mnemoscope.measures.pseudospectrum import pseudospectrum
-from mnemoscope.measures.spectrum import spectrum
+from mnemoscope.measures.spectral.matrix import spectrum
+from mnemoscope.measures.spectral.pseudo import pseudospectrum
 
 FOLDER = Path(__file__).parents[2] / "docs/measures"
 

@@ -8,7 +8,7 @@ import torch
 
 import mnemoscope as ms
 from mnemoscope.core.chart import save
-from mnemoscope.measures.state_tracking import state_tracking_witness
+from mnemoscope.measures.tracking import state_tracking_witness
 
 
 def main() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mnemoscope.core.chart import save
-from mnemoscope.measures.tensor_network import tensor_network_figure
+from mnemoscope.measures.rac_graph.measure import tensor_network_figure
 
 
 def main() -> None:

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mnemoscope.core.errors import UserError
-from mnemoscope.measures.attention_paths import attention_paths
-from mnemoscope.measures.dependency import attention_kappa, dependency_depths
+from mnemoscope.measures.attention.dependency import attention_kappa, dependency_depths
+from mnemoscope.measures.attention.paths import attention_paths
 from mnemoscope.theory.attention import path_sums, uniform_attention
 
 

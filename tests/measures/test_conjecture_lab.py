@@ -13,9 +13,9 @@ import torch
 
 import mnemoscope as ms
 from mnemoscope.core.errors import UserError
-from mnemoscope.measures.conjecture_lab import conjecture_lab
-from mnemoscope.measures.counterexample import VERIFIER
-from mnemoscope.measures.separation_rank import separation_rank
+from mnemoscope.measures.separation.conjecture import conjecture_lab
+from mnemoscope.measures.separation.counterexample import VERIFIER
+from mnemoscope.measures.separation.rank import separation_rank
 from mnemoscope.theory.separation import conjecture_bound, depth_two_rank, separation_upper
 
 

@@ -8,7 +8,7 @@ import torch
 
 import mnemoscope as ms
 from mnemoscope.core.errors import UserError
-from mnemoscope.measures.copy_capacity import copy_capacity
+from mnemoscope.measures.copying import copy_capacity
 from mnemoscope.theory.copy_capacity import copy_limit, copy_weights
 
 

@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mnemoscope as ms
-from mnemoscope.measures import fisher_precise
-from mnemoscope.measures.fisher import FisherMemory, fisher_memory
-from mnemoscope.measures.fisher_factor import Coordinates
-from mnemoscope.measures.fisher_stability import prove_stable
+from mnemoscope.measures.fisher import vector_precise as fisher_precise
+from mnemoscope.measures.fisher.stability import prove_stable
+from mnemoscope.measures.fisher.vector import FisherMemory, fisher_memory
+from mnemoscope.measures.fisher.vector_factor import Coordinates
 from mnemoscope.theory.fisher import TABLE_5, delay_line, delay_line_curve, feedback_delay_line, kerg_matrix
 
 _SPEC = importlib.util.spec_from_file_location("fisher_oracle", pathlib.Path(__file__).with_name("fisher_oracle.py"))
@@ -305,7 +305,7 @@ def test_a_network_that_overflows_float64_is_measured_in_extended_precision():
 
 
 def test_beyond_the_limit_the_lost_digits_are_said(monkeypatch):
-    monkeypatch.setattr("mnemoscope.measures.fisher_settle.LIMIT", 50)
+    monkeypatch.setattr("mnemoscope.measures.fisher.vector_precision.LIMIT", 50)
     W, v = kerg_matrix(100, 1.05, 0.005, 0.2), np.eye(100)[0]
     found = fisher_memory(W, v)
     exact = table_5_row(1.05, 0.005, 0.2)[1]

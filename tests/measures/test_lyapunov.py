@@ -8,10 +8,10 @@ import torch
 from torch import nn
 
 import mnemoscope as ms
-from mnemoscope.measures.driven import drive
+from mnemoscope.measures.dynamics import prepare, transition
 from mnemoscope.measures.eigenvalues import log_moduli
 from mnemoscope.measures.lyapunov import lyapunov_exponents
-from mnemoscope.measures.trajectory import prepare, transition
+from mnemoscope.measures.trajectory import drive
 
 
 class Henon(nn.Module):

@@ -6,11 +6,11 @@ import torch
 from torch import nn
 
 import mnemoscope as ms
-from mnemoscope.measures.driven import Path
-from mnemoscope.measures.fisher import fisher_memory
-from mnemoscope.measures.linearised import information, propagate
-from mnemoscope.measures.network_fisher import network_fisher_memory
-from mnemoscope.measures.trajectory import Jacobians, prepare, transition
+from mnemoscope.measures.dynamics import Jacobians, prepare, transition
+from mnemoscope.measures.fisher.linearised import information, propagate
+from mnemoscope.measures.fisher.network import network_fisher_memory
+from mnemoscope.measures.fisher.vector import fisher_memory
+from mnemoscope.measures.trajectory import Path
 
 
 def linear(W: np.ndarray, U: np.ndarray) -> nn.Module:

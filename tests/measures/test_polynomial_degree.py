@@ -8,7 +8,7 @@ import torch
 
 import mnemoscope as ms
 from mnemoscope.core.errors import UserError
-from mnemoscope.measures.polynomial_degree import polynomial_degree
+from mnemoscope.measures.degree import polynomial_degree
 from mnemoscope.theory.degree import (
     birnn_degree,
     birnn_degrees,

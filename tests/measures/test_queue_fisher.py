@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mnemoscope.core.errors import UserError
-from mnemoscope.measures.matrix_fisher import matrix_fisher_memory
-from mnemoscope.measures.queue_fisher import queue_fisher_memory, queue_radius
+from mnemoscope.measures.fisher.matrix import matrix_fisher_memory
+from mnemoscope.measures.fisher.queue import queue_fisher_memory, queue_radius
 from mnemoscope.measures.registry import get
 
 

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 import mnemoscope as ms
 from mnemoscope.core.errors import UserError
 from mnemoscope.core.ring import PRIMES, Prime
-from mnemoscope.measures.separation_exact import exact_rank
-from mnemoscope.measures.separation_grid import RingWalk, evaluate_grid
-from mnemoscope.measures.separation_inputs import random_templates
-from mnemoscope.measures.separation_rank import separation_rank
-from mnemoscope.measures.separation_saturation import separation_saturation
-from mnemoscope.measures.separation_spectrum import scaled, spectrum_of
+from mnemoscope.measures.separation.exact import exact_rank
+from mnemoscope.measures.separation.grid import RingWalk, evaluate_grid
+from mnemoscope.measures.separation.inputs import random_templates
+from mnemoscope.measures.separation.rank import separation_rank
+from mnemoscope.measures.separation.saturation import separation_saturation
+from mnemoscope.measures.separation.spectrum import scaled, spectrum_of
 from mnemoscope.theory.separation import depth_two_rank, separation_lower, separation_upper
 
 

@@ -14,9 +14,9 @@ from scipy.optimize import minimize
 
 import mnemoscope as ms
 from mnemoscope.core.errors import UserError
-from mnemoscope.measures.pseudospectrum import pseudospectrum
-from mnemoscope.measures.spectra import spectra
-from mnemoscope.measures.spectrum import spectrum
+from mnemoscope.measures.spectral.matrix import spectrum
+from mnemoscope.measures.spectral.pseudo import pseudospectrum
+from mnemoscope.measures.spectral.series import spectra
 
 
 def gaussian(n, radius, seed):

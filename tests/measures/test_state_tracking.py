@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import mnemoscope as ms
 from mnemoscope.core.errors import UserError
 from mnemoscope.core.ring import Real
-from mnemoscope.measures.state_tracking import state_tracking_witness
+from mnemoscope.measures.tracking import state_tracking_witness
 from mnemoscope.theory.confusion import confused_difference, product_tracker
 from mnemoscope.theory.latent_embedding import unrolled_matrix
 

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from mnemoscope.core.chart import save
 from mnemoscope.core.errors import UserError
-from mnemoscope.measures.separation_rank import separation_rank
-from mnemoscope.measures.tensor_network import FIGURES, tensor_network, tensor_network_figure
-from mnemoscope.measures.tensor_network_contract import contract_rac, to_quimb
-from mnemoscope.measures.tensor_network_graph import build_graph
+from mnemoscope.measures.rac_graph.contraction import contract_rac, to_quimb
+from mnemoscope.measures.rac_graph.graph import build_graph
+from mnemoscope.measures.rac_graph.measure import FIGURES, tensor_network, tensor_network_figure
+from mnemoscope.measures.separation.rank import separation_rank
 from mnemoscope.nn import RAC
 from mnemoscope.studies.claims.base import CLAIMS
 from mnemoscope.theory.rac_network import (

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemoscope.measures.fisher import fisher_memory
+from mnemoscope.measures.fisher.vector import fisher_memory
 from mnemoscope.theory import fisher as theory
 
 

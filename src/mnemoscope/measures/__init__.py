@@ -1,32 +1,32 @@
 """Instruments: each takes a network or its matrices and returns a result. Nothing is trained."""
 
-from mnemoscope.measures.attention_paths import AttentionPaths, attention_paths
-from mnemoscope.measures.conjecture_lab import ConjectureLab, conjecture_lab
-from mnemoscope.measures.copy_capacity import CopyCapacity, copy_capacity
-from mnemoscope.measures.cp_rank import CPRank, cp_rank
-from mnemoscope.measures.dependency import attention_kappa, dependency_depths
-from mnemoscope.measures.fisher import FisherMemory, fisher_memory
+from mnemoscope.measures.attention.dependency import attention_kappa, dependency_depths
+from mnemoscope.measures.attention.paths import AttentionPaths, attention_paths
+from mnemoscope.measures.capacity.memory import MemoryCapacity, memory_capacity
+from mnemoscope.measures.copying import CopyCapacity, copy_capacity
+from mnemoscope.measures.cost.network import Resources, resources
+from mnemoscope.measures.degree import PolynomialDegree, polynomial_degree
+from mnemoscope.measures.embedding import LatentEmbeddingOfNetwork, latent_embedding
+from mnemoscope.measures.fisher.matrix import MatrixFisherMemory, matrix_fisher_memory
+from mnemoscope.measures.fisher.network import NetworkFisherMemory, network_fisher_memory
+from mnemoscope.measures.fisher.queue import QueueFisherMemory, queue_fisher_memory
+from mnemoscope.measures.fisher.vector import FisherMemory, fisher_memory
 from mnemoscope.measures.gradients import GradientNorms, gradient_norms
-from mnemoscope.measures.kreiss import Kreiss, kreiss_constant
-from mnemoscope.measures.latent_embedding import LatentEmbeddingOfNetwork, latent_embedding
 from mnemoscope.measures.lyapunov import LyapunovExponents, lyapunov_exponents
-from mnemoscope.measures.matrix_fisher import MatrixFisherMemory, matrix_fisher_memory
-from mnemoscope.measures.memory_capacity import MemoryCapacity, memory_capacity
-from mnemoscope.measures.network_fisher import NetworkFisherMemory, network_fisher_memory
-from mnemoscope.measures.odd_even_rank import OddEvenRank, odd_even_rank
-from mnemoscope.measures.polynomial_degree import PolynomialDegree, polynomial_degree
-from mnemoscope.measures.pseudospectrum import Pseudospectrum, pseudospectrum
-from mnemoscope.measures.queue_fisher import QueueFisherMemory, queue_fisher_memory
+from mnemoscope.measures.rac_graph.contraction import contract_rac, to_quimb
+from mnemoscope.measures.rac_graph.measure import FIGURES, TensorNetwork, tensor_network, tensor_network_figure
 from mnemoscope.measures.registry import MEASURES, Measure, get, measure, names
-from mnemoscope.measures.resources import Resources, resources
-from mnemoscope.measures.separation_rank import SeparationRank, separation_rank
-from mnemoscope.measures.separation_saturation import SeparationSaturation, separation_saturation
-from mnemoscope.measures.spectra import Spectra, spectra
-from mnemoscope.measures.spectrum import Spectrum, spectrum
-from mnemoscope.measures.state_tracking import StateTrackingWitness, state_tracking_witness
-from mnemoscope.measures.tensor_network import FIGURES, TensorNetwork, tensor_network, tensor_network_figure
-from mnemoscope.measures.tensor_network_contract import contract_rac, to_quimb
-from mnemoscope.measures.tensor_train import tt_ranks
+from mnemoscope.measures.separation.conjecture import ConjectureLab, conjecture_lab
+from mnemoscope.measures.separation.rank import SeparationRank, separation_rank
+from mnemoscope.measures.separation.saturation import SeparationSaturation, separation_saturation
+from mnemoscope.measures.spectral.kreiss import Kreiss, kreiss_constant
+from mnemoscope.measures.spectral.matrix import Spectrum, spectrum
+from mnemoscope.measures.spectral.pseudo import Pseudospectrum, pseudospectrum
+from mnemoscope.measures.spectral.series import Spectra, spectra
+from mnemoscope.measures.tensor_train.cores import tt_ranks
+from mnemoscope.measures.tensor_train.cp import CPRank, cp_rank
+from mnemoscope.measures.tensor_train.odd_even import OddEvenRank, odd_even_rank
+from mnemoscope.measures.tracking import StateTrackingWitness, state_tracking_witness
 
 __all__ = [
     "FIGURES",

@@ -15,13 +15,13 @@ from mnemoscope.core import chart
 from mnemoscope.core.arrays import non_negative
 from mnemoscope.core.errors import Description, expected, positive_int
 from mnemoscope.core.result import Result, result
-from mnemoscope.measures.backwards import Source, go_back, of_loss, random_readout
 from mnemoscope.measures.band import banded
-from mnemoscope.measures.driven import drive
+from mnemoscope.measures.dynamics import Transition, prepare, transition
+from mnemoscope.measures.gradients_backward import Source, go_back, of_loss, random_readout
 from mnemoscope.measures.growth import fit_growth
 from mnemoscope.measures.registry import measure
 from mnemoscope.measures.threads import few_threads
-from mnemoscope.measures.trajectory import Transition, prepare, transition
+from mnemoscope.measures.trajectory import drive
 
 __all__ = ["GradientNorms", "gradient_norms"]
 

@@ -14,11 +14,11 @@ from mnemoscope.core import chart
 from mnemoscope.core.arrays import non_negative
 from mnemoscope.core.errors import expected, positive_int
 from mnemoscope.core.result import Result, result
-from mnemoscope.measures.driven import Path, constant_jacobians, drive
+from mnemoscope.measures.dynamics import prepare, transition
 from mnemoscope.measures.eigenvalues import log_moduli
 from mnemoscope.measures.registry import measure
 from mnemoscope.measures.threads import few_threads
-from mnemoscope.measures.trajectory import prepare, transition
+from mnemoscope.measures.trajectory import Path, constant_jacobians, drive
 
 __all__ = ["LyapunovExponents", "lyapunov_exponents"]
 

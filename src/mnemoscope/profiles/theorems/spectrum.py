@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from mnemoscope.measures.kreiss import kreiss_constant
+from mnemoscope.measures.spectral.kreiss import kreiss_constant
 from mnemoscope.nn.maps.exponential import Exponential
 from mnemoscope.nn.maps.fourier import Fourier
 from mnemoscope.nn.maps.givens import Givens

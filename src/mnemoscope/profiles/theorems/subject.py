@@ -11,8 +11,8 @@ from jaxtyping import Float, Inexact
 from torch import nn
 
 from mnemoscope.core.errors import UserError
-from mnemoscope.measures.driven import constant_jacobians
-from mnemoscope.measures.trajectory import prepare, transition
+from mnemoscope.measures.dynamics import prepare, transition
+from mnemoscope.measures.trajectory import constant_jacobians
 from mnemoscope.nn.adapt import adapt
 from mnemoscope.nn.first_order import FirstOrder
 from mnemoscope.nn.maps.base import Transition

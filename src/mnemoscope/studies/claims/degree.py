@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from mnemoscope.core.prime import PRIMES, Prime
-from mnemoscope.measures.polynomial_degree import polynomial_degree
+from mnemoscope.measures.degree import polynomial_degree
 from mnemoscope.nn.networks.birnn import BIRNN
 from mnemoscope.nn.networks.cprnn import CPBIRNN
 from mnemoscope.nn.networks.second_order import SecondOrderRNN

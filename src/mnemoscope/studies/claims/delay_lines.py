@@ -7,7 +7,7 @@ import math
 import numpy as np
 from jaxtyping import Float
 
-from mnemoscope.measures.fisher import fisher_memory
+from mnemoscope.measures.fisher.vector import fisher_memory
 from mnemoscope.studies.claims.base import Verdict, claim
 from mnemoscope.studies.claims.vector_fisher import from_first, stable, turn
 from mnemoscope.theory.fisher import (

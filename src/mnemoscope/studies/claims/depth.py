@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import torch
 
-from mnemoscope.measures.state_tracking import state_tracking_witness
+from mnemoscope.measures.tracking import state_tracking_witness
 from mnemoscope.nn.networks.elman import RNN, LinearRNN
 from mnemoscope.studies.claims.base import Verdict, claim
 from mnemoscope.theory.confusion import confused_difference

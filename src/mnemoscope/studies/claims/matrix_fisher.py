@@ -6,7 +6,7 @@ import numpy as np
 import scipy.linalg
 from jaxtyping import Float
 
-from mnemoscope.measures.matrix_fisher import matrix_fisher_memory
+from mnemoscope.measures.fisher.matrix import matrix_fisher_memory
 from mnemoscope.studies.claims.base import Verdict, claim
 from mnemoscope.theory.matrix_fisher import (
     dynamic_range_bounds,

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
-from mnemoscope.measures.memory_capacity import memory_capacity
+from mnemoscope.measures.capacity.memory import memory_capacity
 from mnemoscope.nn.networks.elman import RNN
 from mnemoscope.studies.claims.base import Verdict, claim
 from mnemoscope.theory.memory_capacity import capacity_from_eigenvalues, ring_capacity

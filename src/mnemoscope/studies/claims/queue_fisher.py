@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mnemoscope.measures.matrix_fisher import matrix_fisher_memory
-from mnemoscope.measures.queue_fisher import queue_fisher_memory, queue_radius
+from mnemoscope.measures.fisher.matrix import matrix_fisher_memory
+from mnemoscope.measures.fisher.queue import queue_fisher_memory, queue_radius
 from mnemoscope.studies.claims.base import Verdict, claim
 from mnemoscope.studies.claims.matrix_fisher import SLACK, drawn, general
 

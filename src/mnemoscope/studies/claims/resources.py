@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 import mnemoscope.nn as networks
-from mnemoscope.measures.resources import resources
+from mnemoscope.measures.cost.network import resources
 from mnemoscope.studies.claims.base import Verdict, claim
 
 __all__: list[str] = []

@@ -10,10 +10,10 @@ import numpy as np
 import torch
 
 from mnemoscope.core.ring import PRIMES, Prime
-from mnemoscope.measures.conjecture_lab import ConjectureLab, conjecture_lab
-from mnemoscope.measures.separation_grid import RingWalk, evaluate_grid
-from mnemoscope.measures.separation_rank import separation_rank
-from mnemoscope.measures.separation_saturation import separation_saturation
+from mnemoscope.measures.separation.conjecture import ConjectureLab, conjecture_lab
+from mnemoscope.measures.separation.grid import RingWalk, evaluate_grid
+from mnemoscope.measures.separation.rank import separation_rank
+from mnemoscope.measures.separation.saturation import separation_saturation
 from mnemoscope.nn.networks.rac import RAC
 from mnemoscope.studies.claims.base import Verdict, claim
 from mnemoscope.theory.separation import (

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from mnemoscope.core.errors import UserError
-from mnemoscope.measures.spectrum import spectrum
+from mnemoscope.measures.spectral.matrix import spectrum
 from mnemoscope.nn.maps.schur import Schur
 from mnemoscope.nn.registry import create
 from mnemoscope.studies.claims.base import Verdict, claim

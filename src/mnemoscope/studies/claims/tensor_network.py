@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from mnemoscope.measures.separation_rank import separation_rank
-from mnemoscope.measures.tensor_network import tensor_network
-from mnemoscope.measures.tensor_network_graph import RACGraph, build_graph
+from mnemoscope.measures.rac_graph.graph import RACGraph, build_graph
+from mnemoscope.measures.rac_graph.measure import tensor_network
+from mnemoscope.measures.separation.rank import separation_rank
 from mnemoscope.nn.networks.rac import RAC
 from mnemoscope.studies.claims.base import Verdict, claim
 from mnemoscope.theory.rac_network import input_copies, network_leaves

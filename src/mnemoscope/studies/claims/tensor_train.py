@@ -8,8 +8,8 @@ import numpy as np
 import torch
 
 from mnemoscope.core.prime import PRIMES, Prime
-from mnemoscope.measures.cp_rank import cp_rank
-from mnemoscope.measures.odd_even_rank import odd_even_rank
+from mnemoscope.measures.tensor_train.cp import cp_rank
+from mnemoscope.measures.tensor_train.odd_even import odd_even_rank
 from mnemoscope.nn.networks.rac import RAC
 from mnemoscope.studies.claims.base import Verdict, claim
 from mnemoscope.theory.tensor_train import attaining_cores, generic_odd_even_rank, odd_even_bound

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from jaxtyping import Float
 
-from mnemoscope.measures.fisher import FisherMemory, fisher_memory
+from mnemoscope.measures.fisher.vector import FisherMemory, fisher_memory
 from mnemoscope.studies.claims.base import Verdict, claim
 from mnemoscope.theory.fisher import (
     TABLE_5,

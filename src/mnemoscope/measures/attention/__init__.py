@@ -1,0 +1,1 @@
+"""Gradients through attention: paths by the number of states they pass."""

@@ -1,0 +1,1 @@
+"""Memory capacity of linear and nonlinear networks."""

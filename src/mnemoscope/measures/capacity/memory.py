@@ -1,0 +1,227 @@
+"""Linear and nonlinear memory capacity: how much of the past input a linear readout of the state recovers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from mnemoscope.core.errors import choice
+from mnemoscope.measures.capacity.basis import variance
+from mnemoscope.measures.capacity.estimate import Experiment, estimate
+from mnemoscope.measures.capacity.linear import LinearCapacity, finite_capacity, linear_capacity, noisy_capacity
+from mnemoscope.measures.capacity.network import (
+    READS,
+    Simulator,
+    linear_matrices,
+    matrix_simulator,
+    network_simulator,
+    pair,
+    transition_of,
+)
+from mnemoscope.measures.capacity.result import MemoryCapacity
+from mnemoscope.measures.registry import measure
+from mnemoscope.measures.threads import few_threads
+
+__all__ = ["MemoryCapacity", "memory_capacity"]
+
+
+@measure(
+    "memory-capacity",
+    kinds=("recurrent",),
+    needs=(),
+    matrices={"W": "matrix", "v": "input"},
+    quick={"lag": 100},
+)
+def memory_capacity(
+    network: Any,
+    *,
+    degree: int = 1,
+    lag: int | None = None,
+    horizon: int | None = None,
+    noise: float = 0.0,
+    scale: float = 1.0,
+    scales: tuple[float, ...] | None = None,
+    direction: tuple[float, ...] | None = None,
+    distribution: str = "uniform",
+    read: str = "state",
+    samples: int | None = None,
+    washout: int | None = None,
+    regularisation: float = 1e-13,
+    threshold: bool = False,
+    exact: bool = True,
+    seed: int = 0,
+) -> MemoryCapacity:
+    r"""Measure how much of its past input a network's state holds, for a linear readout.
+
+    A white scalar input u drives the network. The capacity for a function z of its past is the share of the variance
+    of z that the best linear readout of the state x(t) recovers,
+
+    .. math:: C[z] = 1 - \min_w \frac{\langle (z(t) - w^\top x(t) - w_0)^2 \rangle}{\langle z(t)^2 \rangle},
+        \qquad MC_k = C[u(t-k)]
+
+    Summed over an orthonormal basis of functions (products of Legendre polynomials of past inputs, Hermite for normal
+    inputs) it is at most the number of units N, and N for a network with fading memory and independent units.
+
+    **Linear networks** (a pair of matrices, or a network whose step is affine) are computed exactly. With
+    K = [v, W v, W^2 v, ..], MC_k is the leverage of column k of K, which depends on the eigenvalues that v reaches and
+    on nothing else; an orthonormal basis of K's row space gives it without a covariance, whose condition number makes
+    regressions lose memory (39 of 50 for an orthogonal matrix at radius 0.99). The total is the rank of K.
+
+    **All others** are driven through their steps in float64; readouts are ridge regressions trained on three quarters
+    of the sequences and scored on the fourth, in turn. The noise of a fitted readout is taken out, so that a target of
+    which the states know nothing gets zero on average: single entries may be slightly negative.
+
+    Parameters
+    ----------
+    network
+        A recurrent network, or the pair (W, v) of x(t) = W x(t-1) + v u(t).
+    degree
+        Largest total degree of the products of past inputs; 1 is linear memory.
+    lag
+        Longest lag. None: exact curves run until 1e-12 of the total is left; estimates to twice the number of units,
+        at most 512, for products of degree 2 or more as far as 4096 products of a degree reach.
+    horizon
+        Start from rest and read after this many inputs. None: the input has always been there; W must be stable.
+    noise
+        Variance of independent noise on every unit when it is read.
+    scale
+        Inputs are scale times a number uniform on [-1, 1], or standard normal.
+    scales
+        Scales at which the total is measured too.
+    direction
+        Vector along which the scalar input enters a network; None: its first channel. The other channels are silent.
+    distribution
+        Of the input: "uniform" or "gaussian".
+    read
+        What the readout sees of a network: "state" (h and c of an LSTM), or "output".
+    samples
+        States that are read in all; None: 8192, or 16 for every unit if that is more.
+    washout
+        Steps before the first state is read; at least `lag`. None: lag + 100.
+    regularisation
+        Square root of the ridge, as a share of the largest singular value of the standardised states.
+    threshold
+        Set estimates within four standard deviations of chance to zero, as Dambre et al. do; else they are unbiased.
+    exact
+        Compute linear networks exactly; False: simulate them as any other.
+    seed
+        Of the inputs.
+
+    Returns
+    -------
+    MemoryCapacity
+        With `.curve` (MC_k from k = 0 on), `.total`, `.by_degree` and more.
+
+    Notes
+    -----
+    Cost of the exact value: O(N^3 + N^2 L) time for L lags, and up to 64 units (200 where the floats disagree with
+    themselves) the exact characteristic polynomial, about O(N^4). Cost of an estimate: O(T N^2 + T N M) time for T
+    samples and M products, O(T N) memory.
+
+    Modes that only the rounding of the weights connects with the input do not count; weak couplings do.
+
+    References
+    ----------
+    Jaeger (2001); White, Lee and Sompolinsky (2004); Dambre et al. (2012).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Q = np.linalg.qr(np.random.default_rng(0).normal(size=(50, 50)))[0]
+    >>> memory_capacity((0.99 * Q, Q[0])).total
+    50.0
+    >>> memory_capacity((np.array([[0.5]]), np.array([1.0]))).curve[:3]
+    array([0.75 , 0.1875 , 0.046875])
+    """
+    experiment = Experiment(
+        degree=degree,
+        lag=lag,
+        horizon=horizon,
+        noise=noise,
+        scale=scale,
+        scales=scales,
+        distribution=distribution,
+        samples=samples,
+        washout=washout,
+        regularisation=regularisation,
+        threshold=threshold,
+        seed=seed,
+    )
+    choice("read", read, READS)
+    matrices = pair(network)
+    if matrices is not None:
+        simulator, size = matrix_simulator(*matrices), len(matrices[0])
+    else:
+        transition = transition_of(network)
+        size = transition.size
+        simulator = network_simulator(transition, direction, read)
+        matrices = linear_matrices(transition, direction) if exact and read == "state" else None
+    with few_threads(size):
+        return _exact(*matrices, experiment) if exact and matrices else _estimated(simulator, experiment)
+
+
+def _exact(W: Float[np.ndarray, "n n"], v: Float[np.ndarray, " n"], asked: Experiment) -> MemoryCapacity:
+    found = _linear(W, v, asked, asked.scale)
+    degrees = np.eye(asked.degree)[0]
+    scales = np.array(asked.scales or (), dtype=float)
+    totals = (
+        np.array([_linear(W, v, asked, each).total for each in scales]) if asked.noise else scales * 0 + found.total
+    )
+    return MemoryCapacity(
+        status="exact",
+        digits=found.digits,
+        assumptions=tuple(filter(None, ("the input is white", found.note))),
+        cost="O(N^3 + N^2 L) time for L lags (O(N^4) for exact polynomials, N <= 64), O(N^2 + L) memory",
+        curve=found.curve,
+        total=found.total,
+        by_degree=found.total * degrees,
+        profile=degrees[:, None] * found.curve,
+        size=len(W),
+        rank=found.rank,
+        radius=found.radius,
+        stderr=0.0,
+        chance=0.0,
+        scales=scales,
+        totals=totals,
+        totals_by_degree=totals[:, None] * degrees,
+    )
+
+
+def _linear(W: Float[np.ndarray, "n n"], v: Float[np.ndarray, " n"], asked: Experiment, scale: float) -> LinearCapacity:
+    if asked.noise:
+        driven = v * scale * math.sqrt(variance(asked.distribution))
+        return noisy_capacity(W, driven, float(asked.noise), asked.lag, asked.horizon)
+    if asked.horizon is not None:
+        return finite_capacity(W, v, asked.horizon, asked.lag)
+    return linear_capacity(W, v, asked.lag)
+
+
+def _estimated(simulator: Simulator, asked: Experiment) -> MemoryCapacity:
+    found = estimate(simulator, asked, asked.scale)
+    swept = [estimate(simulator, asked, float(each)) for each in asked.scales or ()]
+    by_degree = [each.profile.sum(axis=1) for each in swept]
+    unsettled = f"more would be added beyond lag {found.profile.shape[1] - 1}, where the curve has not reached chance"
+    return MemoryCapacity(
+        status="estimate",
+        digits=None,
+        assumptions=(
+            f"the input is white, {asked.distribution}, of scale {asked.scale:g}",
+            *(() if found.settled or asked.horizon is not None else (unsettled,)),
+        ),
+        cost="O(T N^2 + T N M) time for T samples and M products, O(T N) memory",
+        curve=found.profile[0],
+        total=found.total,
+        by_degree=found.profile.sum(axis=1),
+        profile=found.profile,
+        size=found.size,
+        rank=None,
+        radius=None,
+        stderr=found.stderr,
+        chance=found.chance,
+        scales=np.array(asked.scales or (), dtype=float),
+        totals=np.array([each.total for each in swept]),
+        totals_by_degree=np.array(by_degree).reshape(len(swept), asked.degree),
+    )

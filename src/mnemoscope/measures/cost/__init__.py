@@ -1,0 +1,1 @@
+"""Cost of a network: parameters, state, multiply-adds, seconds and training memory."""

@@ -1,0 +1,173 @@
+"""Degree of a network's states as polynomials of its inputs: how many factors of an input meet in one product."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from jaxtyping import Int64
+from torch import nn
+
+from mnemoscope.core import chart
+from mnemoscope.core.errors import UserError, choice, expected, positive_int
+from mnemoscope.core.prime import PRIMES
+from mnemoscope.core.result import Result, result
+from mnemoscope.measures.degree_interpolation import image_rank, line_degrees, symbolic_degrees
+from mnemoscope.measures.dynamics import prepare
+from mnemoscope.measures.registry import measure
+from mnemoscope.nn.networks.cprnn import CPBIRNN
+from mnemoscope.theory.degree import birnn_degree, birnn_input_degree, cp_image_dimension
+
+__all__ = ["PolynomialDegree", "polynomial_degree"]
+
+
+@result
+class PolynomialDegree(Result):
+    """The degrees of a polynomial network.
+
+    Attributes
+    ----------
+    degree
+        Total degree, in all inputs, of the output after the last step.
+    by_input
+        Its degree in x_s, s = 1 .. T.
+    layers
+        The degree of h_t^(l) in x_s, by layer l, step t, input s.
+    totals
+        The total degree of h_t^(l), by layer and step.
+    bound
+        C(T+L-1, L): what a second-order network of this depth can reach, and generic weights do.
+    published
+        T^L, the bound of the document.
+    image_dimension
+        Of the image of x_1 -> h_1 of the last layer; None where that map is not affine.
+    image_bound
+        min(d, n), for a CPBIRNN min(d, n, R).
+    horizon
+        T.
+    method
+        ``"interpolation"`` or ``"symbolic"``.
+    primes
+        Modulo which differences were taken.
+    """
+
+    measure: ClassVar[str] = "polynomial-degree"
+    references: ClassVar[tuple[str, ...]] = ("lizaire2026",)
+
+    degree: int
+    by_input: Int64[np.ndarray, " inputs"]
+    layers: Int64[np.ndarray, "layers steps inputs"]
+    totals: Int64[np.ndarray, "layers steps"]
+    bound: int
+    published: int
+    image_dimension: int | None
+    image_bound: int
+    horizon: int
+    method: str
+    primes: tuple[int, ...]
+
+    def __str__(self) -> str:
+        filled = self.image_dimension
+        image = "" if filled is None else f"; h_1 fills {filled} dimension{'s' * (filled != 1)}"
+        first = f"{self.by_input[0]} in the first input, {self.by_input[-1]} in the last"
+        return f"degree {self.degree} after {self.horizon} steps ({first}; at most {self.bound}){image}"
+
+    def plot(self, step: int = 1) -> chart.Chart:
+        """Draw the degree in x_s by step and layer, s = `step`."""
+        step = positive_int("step", step)
+        if step > self.horizon:
+            raise expected("step", f"from 1 to {self.horizon}", step)
+        count = len(self.layers)
+        drawn = chart.heat_map(
+            self.layers[::-1, step - 1 :, step - 1],  # before step s the state knows nothing of x_s
+            x="step t",
+            y="layer l",
+            value="degree",
+            title=f"Degree of h_t^(l) in x_{step}",
+            x_ticks=list(range(step, self.horizon + 1)),
+            y_ticks=list(range(count, 0, -1)),
+            log=True,
+        )
+        return drawn.properties(height=min(chart.WIDTH, 45 * count))
+
+
+@measure("polynomial-degree", kinds=("recurrent",), needs=("polynomial",))
+def polynomial_degree(
+    network: nn.Module, horizon: int, *, method: str = "interpolation", seed: int = 0
+) -> PolynomialDegree:
+    r"""Return the degrees of a polynomial network's states in each of its inputs.
+
+    In a second-order network without nonlinearity
+
+    .. math::
+        \deg h_t^{(l)} = \deg h_{t-1}^{(l)} + \deg h_t^{(l-1)},
+
+    so that generic weights have the degree C(T-s+L-1, L-1) in :math:`x_s` and C(T+L-1, L) in all. Here the degrees of
+    the network as it is are found: exactly, for the rational values of its weights.
+
+    Parameters
+    ----------
+    network
+        2rnn, cprnn, mirnn with nonlinearity="identity"; birnn, cpbirnn, rac; any network with `evaluate`.
+    horizon
+        Steps T.
+    method
+        "interpolation": finite differences on random lines modulo two primes, at any size; "symbolic": expanded in
+        SymPy, for small sizes.
+    seed
+        Draws the lines.
+
+    Examples
+    --------
+    >>> import torch, mnemoscope as ms
+    >>> birnn = ms.nn.BIRNN(3, 4, num_layers=3, generator=torch.Generator().manual_seed(0))
+    >>> found = polynomial_degree(birnn, horizon=5)
+    >>> found.degree, found.by_input.tolist(), found.image_dimension
+    (35, [15, 10, 6, 3, 1], 3)
+    """
+    twin: Any = prepare(network, what="polynomial_degree")
+    horizon = positive_int("horizon", horizon)
+    choice("method", method, ("interpolation", "symbolic"))
+    if not getattr(twin, "polynomial", False):
+        name = type(getattr(twin, "module", twin)).__name__
+        raise UserError(
+            f"polynomial_degree needs a polynomial network, got {name}; some are with nonlinearity='identity'"
+        )
+    each, total = symbolic_degrees(twin, horizon) if method == "symbolic" else _interpolated(twin, horizon, seed)
+    image = image_rank(twin) if each[-2, 0, 0] <= 1 else None
+    sizes = (twin.input_size, twin.hidden_size)
+    return PolynomialDegree(
+        status="exact",
+        digits=16,
+        assumptions=_assumptions(method),
+        cost="O(D^2 L T) for the differences and O(D T L) steps of the network, D = C(T+L-1, L)",
+        degree=int(total[-1, -1]),
+        by_input=each[-1, -1],
+        layers=each[:-1],
+        totals=total[:-1],
+        bound=birnn_degree(horizon, twin.num_layers),
+        published=horizon**twin.num_layers,
+        image_dimension=image,
+        image_bound=cp_image_dimension(*sizes, twin.rank) if isinstance(twin, CPBIRNN) else min(sizes),
+        horizon=horizon,
+        method=method,
+        primes=PRIMES[:2] if method == "interpolation" else (),
+    )
+
+
+def _interpolated(network: Any, horizon: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the degrees in each input and in all, each with as many points as a second-order network needs."""
+    depth = network.num_layers
+    total = line_degrees(network, horizon, range(1, horizon + 1), birnn_degree(horizon, depth) + 2, seed)
+    each = [
+        line_degrees(network, horizon, (s,), birnn_input_degree(s, horizon, depth) + 2, seed + s)
+        for s in range(1, horizon + 1)
+    ]
+    return np.stack(each, axis=-1), total
+
+
+def _assumptions(method: str) -> tuple[str, ...]:
+    found = ("weights are the exact rational values of their floats",)
+    if method == "symbolic":
+        return found
+    return (*found, "a random line does not miss the highest terms, which it does with a chance below degree / 2^60")

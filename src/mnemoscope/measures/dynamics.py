@@ -1,0 +1,243 @@
+"""Any recurrent network as a driven dynamical system: its states along random inputs, and its Jacobians there."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, TypeVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
+from torch.utils._pytree import tree_map
+
+from mnemoscope.core.errors import Description, UserError, expected
+from mnemoscope.nn.adapt import adapt
+from mnemoscope.nn.recurrent import Recurrent
+from mnemoscope.nn.stack import Stack
+from mnemoscope.nn.state import State
+
+__all__ = ["Jacobians", "Transition", "prepare", "transition"]
+
+T = TypeVar("T")
+
+
+def prepare(
+    network: nn.Module, *, what: str, dtype: torch.dtype = torch.float64, device: str | None = None
+) -> Recurrent:
+    """Return a copy of a recurrent network to measure: in `dtype`, in eval mode, without gradients of its parameters.
+
+    Parameters
+    ----------
+    network
+        A network of kind ``"recurrent"``, or any module that `mnemoscope.adapt` understands; it is left as it is.
+    what
+        The measure, as errors name it: ``"network_fisher_memory"``.
+    dtype
+        The real type to compute in; complex parameters get the complex type of the same precision.
+    device
+        Where to compute; None: where the network is.
+    """
+    if not isinstance(network, nn.Module):
+        raise expected("network", "a torch.nn.Module", Description(f"a {type(network).__name__}"))
+    _check_finite(network)
+    adapted = network if isinstance(network, Recurrent) else adapt(network)
+    kind = getattr(adapted, "kind", None)
+    if not isinstance(adapted, Recurrent):
+        raise UserError(f"{what} needs a network of kind 'recurrent', got {type(network).__name__} of kind {kind!r}")
+    adapted.require_causal(what)
+    twin = copy.deepcopy(adapted).eval().requires_grad_(False)
+    apply: Any = twin._apply  # Module.double leaves complex parameters in single precision
+    apply(
+        lambda t: (
+            t.to(dtype.to_complex() if t.is_complex() else dtype) if t.is_complex() or t.is_floating_point() else t
+        )
+    )
+    return twin if device is None else twin.to(device)
+
+
+def _check_finite(network: nn.Module) -> None:
+    for name, tensor in [*network.named_parameters(), *network.named_buffers()]:
+        if not is_lazy(tensor) and not bool(tensor.isfinite().all()):
+            raise expected(f"every weight of {type(network).__name__}", "finite", Description(f"NaN or inf in {name}"))
+
+
+@dataclass(frozen=True)
+class Jacobians:
+    """Derivatives of one step, for a batch of states and inputs.
+
+    Attributes
+    ----------
+    state
+        d h' / d h.
+    input
+        d h' / d x.
+    """
+
+    state: Float[Tensor, "batch size size"]
+    input: Float[Tensor, "batch size input"]
+
+
+@dataclass(frozen=True)
+class Transition:
+    """The step of a network as pure functions of flat real state vectors.
+
+    Where a state holds integers (lengths, counters), which no vector holds, they are taken from the state `like`.
+
+    Attributes
+    ----------
+    network
+        What `prepare` returned.
+    what
+        The measure, as errors name it.
+    step
+        The network's step, with every map of its weights computed once.
+    """
+
+    network: Recurrent
+    what: str
+    step: Callable[[Tensor, State], tuple[Tensor, State]]
+
+    @property
+    def input_size(self) -> int:
+        """Numbers per step of the input."""
+        return self.network.input_size
+
+    @cached_property
+    def size(self) -> int:
+        """Real numbers in a state."""
+        return self.flatten(self.start(1)).shape[1]
+
+    @cached_property
+    def factory(self) -> dict[str, Any]:
+        """Device and type of the network."""
+        like = self.flatten(self.network.init_state(1))
+        return {"device": like.device, "dtype": like.dtype}
+
+    def start(self, batch: int) -> State:
+        """Return the state before the first input."""
+        return self.network.init_state(batch)
+
+    def flatten(self, state: State) -> Float[Tensor, "batch size"]:
+        """Return a state as one real vector per example."""
+        return self.network.flatten_state(state)
+
+    def readout(self) -> Float[Tensor, "units size"]:
+        """Return the matrix that picks `readout_state` from the flat state; the identity for most networks."""
+        like = self.start(1)
+        flat = self.flatten(like)
+
+        def pick(flat: Tensor) -> Tensor:
+            state = self.network.unflatten_state(flat, like)
+            return self.flatten(self.network.readout_state(state)).squeeze(0)
+
+        found: Tensor = torch.func.jacrev(pick)(flat).squeeze(1)
+        return found
+
+    def advance(
+        self, x: Float[Tensor, "batch input"], flat: Float[Tensor, "batch size"], like: State | None = None
+    ) -> Float[Tensor, "batch size"]:
+        """Return the flat state after one input."""
+        like = self.start(flat.shape[0]) if like is None else like
+        return self.flatten(self.step(x, self.network.unflatten_state(flat, like))[1])
+
+    @torch.no_grad()
+    def drive(self, inputs: Float[Tensor, "time batch input"], state: State) -> list[State]:
+        """Return the states before the first input, and after each."""
+        states = [state]
+        for x in inputs:
+            states.append(self.guarded(partial(self.step, x, states[-1]))[1])
+        ends = torch.stack([self.flatten(each).isfinite().all() for each in states])
+        if not bool(ends.all()):
+            step = int((~ends).nonzero()[0])
+            raise UserError(
+                f"{self.what} needs states that stay finite, and this network's overflow after {step} steps; "
+                "take a shorter horizon, a shorter washout or smaller inputs"
+            )
+        return states
+
+    def jacobians(self, inputs: Float[Tensor, "batch input"], state: State) -> Jacobians:
+        """Return the derivatives of one step for a whole batch of states: S pullbacks, mapped, of one call."""
+        flat = self.flatten(state)
+        batch, size = flat.shape
+        rows = torch.eye(size, **self.factory)[:, None].expand(size, batch, size)
+
+        def differentiate() -> tuple[Tensor, Tensor]:
+            pull: Any = torch.func.vjp(lambda h, x: self.advance(x, h, state), flat, inputs)[1]
+            found: tuple[Tensor, Tensor] = torch.func.vmap(pull)(rows)
+            return found
+
+        by_state, by_input = self.guarded(differentiate)
+        return Jacobians(by_state.transpose(0, 1), by_input.transpose(0, 1))
+
+    def pull_back(
+        self,
+        inputs: Float[Tensor, "batch input"],
+        state: State,
+        after: Float[Tensor, "batch size"],
+        output: Float[Tensor, "batch output"] | None = None,
+    ) -> tuple[Float[Tensor, "batch size"], Float[Tensor, "batch input"]]:
+        """Return the gradient at state and input of one step, from those at the state after it and at its output."""
+
+        def differentiate() -> tuple[Tensor, Tensor]:
+            h, x = self.flatten(state).detach().requires_grad_(), inputs.detach().requires_grad_()
+            with torch.enable_grad():
+                y, new = self.step(x, self.network.unflatten_state(h, state))
+                ends = [(self.flatten(new), after)] + ([] if output is None else [(y, output)])
+                # What depends on neither has no gradient to give, and autograd refuses to be asked for it.
+                seen = [(value, cotangent) for value, cotangent in ends if value.requires_grad]
+                values, cotangents = zip(*seen, strict=True)
+                found = torch.autograd.grad(values, (h, x), cotangents, materialize_grads=True)
+            return found[0], found[1]
+
+        return self.guarded(differentiate)
+
+    def guarded(self, compute: Callable[[], T]) -> T:
+        """Compute, and say in one line what went wrong inside a step that torch cannot run or differentiate."""
+        try:
+            return compute()
+        except UserError:
+            raise
+        except (RuntimeError, TypeError, NotImplementedError) as error:
+            reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+            name = type(getattr(self.network, "module", self.network)).__name__
+            raise UserError(
+                f"{self.what} needs a step that torch.func can differentiate, got {name}: {reason}"
+            ) from error
+
+    def join(self, states: list[State]) -> State:
+        """Return several states as one with a longer batch."""
+        return tree_map(lambda *leaves: torch.cat(leaves, dim=self.network.batch_axis), *states)
+
+    def require_differentiable(self) -> None:
+        """Raise unless autograd sees that the next state depends on the one before it, as its values do."""
+        generator = torch.Generator().manual_seed(0)
+        like = self.start(8)
+        flat = self.flatten(like)
+        flat = flat + torch.randn(flat.shape, generator=generator, dtype=torch.float64).to(flat)
+        x = torch.randn(8, self.input_size, generator=generator, dtype=torch.float64).to(flat)
+        leaf = flat.clone().requires_grad_()
+        after = self.guarded(lambda: self.advance(x, leaf, like))
+        found = torch.autograd.grad(after.sum(), leaf, allow_unused=True)[0] if after.requires_grad else None
+        if found is not None and bool((found != 0).any()):
+            return
+        with torch.no_grad():
+            moved = bool((self.advance(x, -3 * flat, like) != after).any())
+        if moved:
+            raise UserError(
+                f"{self.what} needs a differentiable step, and this one is not: the state depends on the state before "
+                "it, but autograd finds no derivative (is something detached, rounded or made of integers?)"
+            )
+
+
+def transition(network: Recurrent, what: str) -> Transition:
+    """Return the step of a prepared network as functions of flat states."""
+    step: Callable[[Tensor, State], tuple[Tensor, State]] = network.step
+    if isinstance(network, Stack):
+        step = partial(network.step, weights=network.weights())
+    found = Transition(network, what, step)
+    found.require_differentiable()
+    return found

@@ -1,0 +1,1 @@
+"""Fisher memory of vector, matrix, queue and arbitrary recurrent networks."""

@@ -1,0 +1,204 @@
+"""Fisher memory of a matrix network that also reads a queue of its own past states."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from mnemoscope.core.arrays import vector
+from mnemoscope.core.errors import UserError, choice, expected, positive_int
+from mnemoscope.measures.fisher.arguments import Given, given, spectral_radius, unstable
+from mnemoscope.measures.fisher.precision import cut_off, digits, settle
+from mnemoscope.measures.fisher.queue_published import published_queue
+from mnemoscope.measures.fisher.queue_result import QueueFisherMemory
+from mnemoscope.measures.registry import measure
+
+__all__ = ["QueueFisherMemory", "queue_fisher_memory", "queue_radius"]
+
+FORMS = ("exact", "published")
+
+COST = (
+    "N x N state, p slots, K lags, T the horizon or 1/(1 - radius): O(N^3 + N^2 p^3 log T + N^2 p^2 K) time when U and "
+    "V are normal; O((p N^2)^3 log T + (p N^2)^2 K) time and O((p N^2)^2) memory when neither is"
+)
+
+
+@measure("queue-fisher", kinds=(), needs=("matrix",), matrices={"U": "u", "V": "v", "W": "w"})
+def queue_fisher_memory(
+    U: Any,
+    V: Any,
+    W: Any,
+    weights: tuple[float, ...] = (0.3,),
+    noise: tuple[float, float] = (1.0, 1.0),
+    horizon: int | None = None,
+    form: str = "exact",
+    m_max: int = 20,
+) -> QueueFisherMemory:
+    r"""Measure what a matrix network with a queue of p past states says about each past input.
+
+    For :math:`X_t = U^T X_{t-1} V + W s_t + \sum_{i=1}^p \alpha_i X_{t-1-i} + Z_t` the response to an input is a
+    polynomial in :math:`K = V^T \otimes U^T`,
+
+    .. math::
+        G_0 = I, \quad G_k = K G_{k-1} + \sum_i \alpha_i G_{k-1-i}, \quad C = \epsilon_1 \epsilon_2 \sum_k G_k G_k^T,
+        \quad J(k) = w^T G_k^T C^{-1} G_k w, \quad w = \mathrm{vec}\, W,
+
+    and the pair :math:`(X_t, X_{t-1})` has the response :math:`(G_k, G_{k-1})`. The trace of J^s is N^2 with or without
+    the queue, and 2 N^2 for the pair. The stationary state exists when every root of
+    :math:`z^{p+1} - \mu z^p - \sum_i \alpha_i z^{p-i}` is inside the unit circle for every product :math:`\mu` of
+    eigenvalues of U and V; otherwise a finite horizon is needed.
+
+    Parameters
+    ----------
+    U
+        Left recurrent matrix, N x N: the state is multiplied by its transpose.
+    V
+        Right recurrent matrix, N x N (M x M for an N x M state).
+    W
+        Where the scalar signal enters, of the shape of the state.
+    weights
+        alpha_1..alpha_p: with what weight the states two, three, .. steps back are added.
+    noise
+        Variances epsilon_1 of rows and epsilon_2 of columns; only their product matters.
+    horizon
+        n: n steps from zero states, so n noise terms and lags 0..n-1; None: the stationary state, where there is one.
+    form
+        "exact", or "published" for the document's series (one slot of weight 1, whatever `weights` says).
+    m_max
+        Where the published series are cut off; they diverge.
+
+    Returns
+    -------
+    QueueFisherMemory
+        With ``.curve``, ``.total``, ``.relative``, ``.joint_total``, ``.stable``, ``.radius`` and more.
+
+    References
+    ----------
+    Renanse, Sharma and Chandra (2021), corrected as the documentation says.
+
+    Examples
+    --------
+    A queue moves information of normal networks to longer lags and adds none; only reading two states gains.
+
+    >>> import numpy as np
+    >>> U = V = np.diag([0.9, 0.5])
+    >>> found = queue_fisher_memory(U, V, np.eye(2), weights=(0.1,))
+    >>> round(found.relative, 12), round(found.joint_relative, 12), found.stable
+    (1.0, 2.0, True)
+    >>> found.curve[:3].round(6).tolist()
+    [1.101711, 0.180513, 0.131659]
+    """
+    network = given(U, V, W, noise, horizon)
+    alphas = _weights(weights)
+    choice("form", form, FORMS)
+    if form == "published":
+        return _published_result(network, alphas, positive_int("m_max", m_max))
+    radius = queue_radius(network.U, network.V, alphas)
+    if network.horizon is None and unstable(radius):
+        raise UserError(
+            f"the network with its queue must be stable for horizon=None, got a companion matrix of spectral radius "
+            f"{radius:.6g}: there is no stationary state; give a finite horizon, or smaller weights"
+        )
+    return _exact_result(network, alphas, radius)
+
+
+def queue_radius(U: Float[np.ndarray, "n n"], V: Float[np.ndarray, "m m"], weights: Sequence[float]) -> float:
+    """Return the spectral radius of a network with its queue: the largest root over all products of eigenvalues."""
+    products = np.outer(np.linalg.eigvals(U), np.linalg.eigvals(V)).reshape(-1)
+    companions = np.zeros((len(products), 1 + len(weights), 1 + len(weights)), complex)
+    companions[:, 0, 0] = products
+    companions[:, 0, 1:] = weights
+    companions[:, range(1, 1 + len(weights)), range(len(weights))] = 1
+    return float(np.abs(np.linalg.eigvals(companions)).max())
+
+
+def _exact_result(network: Given, weights: tuple[float, ...], radius: float) -> QueueFisherMemory:
+    # After one step the state before is still zero, and says nothing.
+    observed = (1,) if network.horizon == 1 else (1, 2)
+    settled = settle(network.U, network.V, network.W, weights, observed, network.horizon)
+    found, unit = settled.found, network.unit
+    one, two = float(found.totals[0]), float(found.totals[-1])
+    return QueueFisherMemory(
+        status="exact",
+        digits=digits(settled.error),
+        assumptions=(
+            "the network is linear: X(n) = U^T X(n-1) V + W s(n) + sum_i alpha_i X(n-1-i) + Z(n)",
+            "independent Gaussian noise of equal variance enters every entry of the state at every step",
+            "only the last state is read, or the last two",
+            *cut_off(float(found.tails.max())),
+        ),
+        cost=COST,
+        curve=found.curves[0] * unit,
+        total=one * unit,
+        relative=one / network.energy,
+        joint_curve=found.curves[-1] * unit,
+        joint_total=two * unit,
+        joint_relative=two / network.energy,
+        stable=not unstable(radius),
+        radius=radius,
+        bound=network.W.size * network.energy * unit,
+        tail=float(found.tails[0]),
+        joint_tail=float(found.tails[-1]),
+        self_check=settled.self_check,
+        diverges=None,
+        growth=None,
+        terms=None,
+        m_max=None,
+        method=settled.method,
+        weights=weights,
+        form="exact",
+        noise=network.noise,
+        horizon=network.horizon,
+    )
+
+
+def _published_result(network: Given, weights: tuple[float, ...], m_max: int) -> QueueFisherMemory:
+    if len(weights) > 1:
+        raise expected("weights", "of one slot for form='published', which has no other", weights)
+    if network.horizon is not None:
+        raise expected("horizon", "None for form='published', whose series are infinite", network.horizon)
+    radii = spectral_radius(network.U), spectral_radius(network.V)
+    if any(map(unstable, radii)):
+        raise UserError(
+            f"form='published' needs rho(U) and rho(V) below 1, got {radii[0]:.6g} and {radii[1]:.6g}: not even the "
+            "terms of its series exist; form='exact' with a finite horizon does"
+        )
+    found = published_queue(network.U, network.V, network.W, m_max)
+    radius = queue_radius(network.U, network.V, (1.0,))
+    return QueueFisherMemory(
+        status="estimate",
+        digits=12,
+        assumptions=(
+            "the document's series for one slot of weight 1, which diverge: a sum cut off at m_max is no limit",
+            "the document's separable covariances and its mean without the slot's time shift",
+        ),
+        cost="O(N^3 log T m_max + N^3 K) ball operations, O(N^3 + N^2 K) time when U and V are normal",
+        curve=found.curve * network.unit,
+        total=found.total * network.unit,
+        relative=found.total / network.energy,
+        joint_curve=None,
+        joint_total=None,
+        joint_relative=None,
+        stable=not unstable(radius),
+        radius=radius,
+        bound=network.W.size * network.energy * network.unit,
+        tail=0.0,
+        joint_tail=None,
+        self_check=None,
+        diverges=max(found.growth) >= 1,
+        growth=found.growth,
+        terms=found.terms,
+        m_max=m_max,
+        method="series cut off",
+        weights=(1.0,),
+        form="published",
+        noise=network.noise,
+        horizon=None,
+    )
+
+
+def _weights(value: Any) -> tuple[float, ...]:
+    return tuple(float(weight) for weight in vector("weights", np.atleast_1d(value) if np.isscalar(value) else value))

@@ -1,0 +1,1 @@
+"""Tensor network of a recurrent arithmetic circuit: graph, cut, contraction and drawing."""

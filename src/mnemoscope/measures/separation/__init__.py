@@ -1,0 +1,1 @@
+"""Start-End separation rank: exact ranks, saturation, and the conjectured bounds."""

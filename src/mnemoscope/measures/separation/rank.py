@@ -1,0 +1,303 @@
+"""Start-End separation rank: how much of the beginning of a sequence a network's answer can tie to its end."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, ClassVar, cast
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import nn
+
+from mnemoscope.core import chart
+from mnemoscope.core.errors import UserError, positive_int
+from mnemoscope.core.result import Result, result
+from mnemoscope.core.ring import PRIMES, Prime, Real
+from mnemoscope.measures.dynamics import prepare
+from mnemoscope.measures.registry import measure
+from mnemoscope.measures.separation.exact import exact_rank
+from mnemoscope.measures.separation.grid import Polynomial, RingWalk, StepWalk, evaluate_grid, matricise
+from mnemoscope.measures.separation.inputs import Templates, check_unit, require_grid, start_set, template_rows
+from mnemoscope.measures.separation.spectrum import Spectrum, lost, scaled, spectrum_of
+from mnemoscope.nn.networks.rac import RAC
+from mnemoscope.nn.recurrent import Recurrent
+from mnemoscope.theory.separation import separation_lower, separation_upper
+
+__all__ = ["SeparationRank", "separation_rank"]
+
+_WHAT = "separation_rank"
+
+
+@result
+class SeparationRank(Result):
+    """The separation rank of a network on a grid of template sequences.
+
+    Attributes
+    ----------
+    rank
+        Of the grid, start by end: the separation rank itself for a shallow RAC, a lower bound of it in general.
+    exact
+        Whether it was computed in exact arithmetic.
+    shape
+        Of the matricised grid: sequences of the start set, sequences of the end set.
+    spectrum
+        Singular values of the grid in float64, descending; NaN where the grid leaves float64's range. In grids of more
+        than 1024 rows and columns those far beneath the tolerance may be given as zero.
+    distance
+        From the nearest separable function on the grid, sqrt(1 - s_1^2 / sum s_i^2): 0 is separable.
+    entropy
+        Of the normalised squared singular values, in nats: exp(entropy) is the soft rank.
+    lower, upper
+        Bounds for RACs with generic weights: Theorem 1 (one or two layers) or Conjecture 1; the upper bound of
+        `mnemoscope.theory.separation_upper`, capped by the shape. None for other networks; no lower bound for
+        partitions other than into halves.
+    shallow_width
+        The hidden size without which no shallow RAC has these outputs: the rank.
+    float_rank
+        How many singular values exceed the tolerance.
+    tolerance
+        What counts as zero among the singular values, as a share of the largest.
+    gap
+        Of the singular values at that cut.
+    scaled_rank
+        The float rank after scaling rows and columns, which leaves the true rank as it is; None where not needed.
+    reliable
+        Whether `rank` can be believed: it is exact, or the gap is open before and after scaling, at the same rank.
+    primes
+        Modulo which the rank was computed; one suffices where it reaches an upper bound.
+    templates
+        The inputs that the sequences are made of, one per row.
+    start
+        The steps, from 0, of the start set.
+    horizon
+        Steps in all.
+    """
+
+    measure: ClassVar[str] = "separation-rank"
+    references: ClassVar[tuple[str, ...]] = ("levine2017",)
+
+    rank: int
+    exact: bool
+    shape: tuple[int, int]
+    spectrum: Float[np.ndarray, " values"]
+    distance: float
+    entropy: float
+    lower: int | None
+    upper: int | None
+    shallow_width: int
+    float_rank: int
+    tolerance: float
+    gap: float
+    scaled_rank: int | None
+    reliable: bool
+    primes: tuple[int, ...]
+    templates: Templates
+    start: tuple[int, ...]
+    horizon: int
+
+    def __str__(self) -> str:
+        grid = f"{self.shape[0]} x {self.shape[1]} grid"
+        most = "" if self.upper is None else f", at most {self.upper}"
+        bounds = most if self.lower is None else f", bounds {self.lower} to {self.upper}"
+        if self.exact:
+            return f"separation rank {self.rank} (exact, {grid}{bounds}), distance from separable {self.distance:.4g}"
+        trust = "reliable" if self.reliable else "unreliable"
+        return (
+            f"separation rank {self.rank} ({trust}: float64, gap {self.gap:.2g} at tolerance {self.tolerance:.1e}, "
+            f"{grid}{bounds}), soft rank {np.exp(self.entropy):.4g}, distance from separable {self.distance:.4g}"
+        )
+
+    def facts(self) -> dict[str, str]:
+        """Return the scalar fields, and the shape."""
+        rows, columns = self.shape
+        trust = "" if self.exact or self.reliable else " (unreliable)"
+        found = {**super().facts(), "shape": f"{rows} x {columns}"}
+        return {**found, "rank": f"{self.rank}{trust}"}
+
+    def plot(self) -> chart.Chart:
+        """Draw the singular values with the rank, its bounds, and the tolerance of the float rank."""
+        top = self.spectrum[0] if self.spectrum[0] > 0 else 1.0
+        values = np.nan_to_num(self.spectrum / top)
+        seen = values > 1e-18  # what rounding has left of smaller ones means nothing
+        low = float(values[seen].min(initial=self.tolerance))
+        names: dict[int, list[str]] = {}
+        for name, at in (("rank", self.rank), ("lower bound", self.lower), ("upper bound", self.upper)):
+            if at is not None:
+                names.setdefault(at, []).append(name)
+        series: dict[str, tuple[Any, Any]] = {"singular values": (np.flatnonzero(seen) + 1, values[seen])}
+        series |= {f"{', '.join(same)}: {at}": ([at, at], [low, 1.0]) for at, same in names.items()}
+        series[f"float64 cut: {self.float_rank}"] = ([1, len(values)], [self.tolerance] * 2)
+        how = "exact" if self.exact else "reliable" if self.reliable else "unreliable"
+        return chart.lines(
+            series,
+            x="index",
+            y="singular value / largest",
+            title=f"Separation rank {self.rank} ({how})",
+            log_y=True,
+            legend="",
+        )
+
+
+@measure("separation-rank", kinds=("recurrent",), needs=())
+def separation_rank(
+    network: nn.Module,
+    horizon: int,
+    templates: int | Templates | None = None,
+    partition: tuple[int, ...] | None = None,
+    unit: int = 0,
+    seed: int = 0,
+    *,
+    exact: bool | None = None,
+    tolerance: float | None = None,
+) -> SeparationRank:
+    r"""Return the Start-End separation rank of a network on a grid of template sequences.
+
+    The separation rank of :math:`y(x_1, .., x_T)` is the least K with
+
+    .. math::
+        y = \sum_{\nu=1}^{K} g_\nu(x_1, .., x_{T/2}) \, g'_\nu(x_{T/2+1}, .., x_T).
+
+    It is never below the rank of the matrix whose rows are the sequences of templates in the first half, and whose
+    columns those in the second. For polynomial networks that rank is exact: of their weights' rational values, modulo
+    primes near 2^61. A rank modulo a prime is never too large, and two primes agree or it reaches an upper bound. For
+    all other networks it is counted from singular values in float64, and called unreliable when they leave no gap.
+
+    Parameters
+    ----------
+    network
+        A recurrent network, or a module that `mnemoscope.adapt` understands.
+    horizon
+        Steps T of a sequence.
+    templates
+        None: the one-hot vectors; a number K: K random integer vectors; an array: its rows.
+    partition
+        The steps of the start set, from 0; by default the first half.
+    unit
+        Which output, after the last step.
+    seed
+        Draws the random templates.
+    exact
+        False: singular values also for a polynomial network; True: refuse others; None: exact where possible.
+    tolerance
+        Which share of the largest singular value counts as zero; by default float64's rounding times the larger side.
+
+    Examples
+    --------
+    >>> import torch, mnemoscope as ms
+    >>> rac = ms.nn.RAC(3, 2, num_layers=2, output_size=1, generator=torch.Generator().manual_seed(0))
+    >>> found = separation_rank(rac, horizon=6)
+    >>> found.rank, found.lower, found.upper, found.shape
+    (8, 4, 8, (27, 27))
+    """
+    twin = prepare(network, what=_WHAT)
+    horizon = positive_int("horizon", horizon)
+    start = start_set(partition, horizon)
+    rows = template_rows(templates, twin.input_size, seed)
+    check_unit(unit, twin.output_size)
+    exactly = _exactly(exact, twin)
+    count = len(rows)
+    shape = (count ** len(start), count ** (horizon - len(start)))
+    require_grid(count, horizon, exactly)
+
+    lower, upper, ceiling = _bounds(twin, rows, horizon, start, min(shape))
+    rank, primes = 0, tuple[int, ...]()
+    with ThreadPoolExecutor(1) as beside:  # LAPACK works on the spectrum while the residues are evaluated
+        floats = beside.submit(_spectra, twin, rows, horizon, start, unit, tolerance, not exactly)
+        if exactly:
+            rank, primes = exact_rank(cast(Polynomial, twin), rows, horizon, start, unit, ceiling)
+        spectrum, again = floats.result()
+    if not exactly:
+        rank = spectrum.rank
+    elif rank and spectrum.values[0] == 0:  # the grid is not zero, but too small for float64
+        spectrum = lost(shape, spectrum.tolerance)
+    return SeparationRank(
+        status="exact" if exactly else "estimate",
+        digits=16 if exactly else None,
+        assumptions=_assumptions(exactly),
+        cost="O(K^T) steps of the network, O(K^(3T/2)) for the rank; O(K^T) memory",
+        rank=rank,
+        exact=exactly,
+        shape=shape,
+        spectrum=spectrum.values,
+        distance=spectrum.distance,
+        entropy=spectrum.entropy,
+        lower=lower,
+        upper=upper,
+        shallow_width=rank,
+        float_rank=spectrum.rank,
+        tolerance=spectrum.tolerance,
+        gap=spectrum.gap,
+        scaled_rank=None if again is None else again.rank,
+        reliable=exactly or (again is not None and again.open and again.rank == spectrum.rank),
+        primes=primes,
+        templates=rows,
+        start=start,
+        horizon=horizon,
+    )
+
+
+def _spectra(
+    network: Recurrent,
+    rows: Templates,
+    horizon: int,
+    start: tuple[int, ...],
+    unit: int,
+    tolerance: float | None,
+    verify: bool,
+) -> tuple[Spectrum, Spectrum | None]:
+    """Return the grid's singular values, and those of the scaled grid to verify an open gap."""
+    polynomial = getattr(network, "polynomial", False)
+    if polynomial:
+        exact, ring = cast(Polynomial, network), Real()
+        walk: RingWalk | StepWalk = RingWalk(exact, ring, exact.exact_weights(ring), rows, unit)
+    else:
+        like = next(network.parameters(), torch.zeros(0, dtype=torch.float64))
+        walk = StepWalk(network, torch.as_tensor(rows, dtype=torch.float64, device=like.device), unit)
+    with np.errstate(over="ignore", invalid="ignore"):
+        grid = matricise(evaluate_grid(walk, horizon), len(rows), horizon, start)
+    if verify and not np.isfinite(grid).all():
+        raise UserError(f"{_WHAT} needs outputs that stay finite, and this network's overflow within {horizon} steps")
+    found = spectrum_of(grid, tolerance)
+    return found, spectrum_of(scaled(grid), tolerance) if verify and found.open else None
+
+
+def _bounds(
+    network: Recurrent, rows: Templates, horizon: int, start: tuple[int, ...], largest: int
+) -> tuple[int | None, int | None, int]:
+    """Return the bounds of a RAC, and what the rank on this very grid cannot exceed.
+
+    Its channels are those that the templates span.
+    """
+    if not isinstance(network, RAC):
+        return None, None, largest
+    field = Prime(PRIMES[0])
+    channels = field.rank(field.array(rows))
+    if channels == 0:
+        return 0, 0, 0
+    sizes = (channels, network.hidden_size, horizon, network.num_layers)
+    upper = min(separation_upper(*sizes, start), largest)
+    ceiling = separation_upper(*sizes, start, templates=len(rows))
+    if horizon % 2 or start != tuple(range(horizon // 2)):
+        return None, upper, ceiling
+    lower = separation_lower(*sizes)
+    if network.num_layers == 1 and network.readout_size is None:  # one unit of h sees the last input as one number
+        lower = min(lower, channels ** (horizon // 2 - 1))
+    return min(lower, upper), upper, ceiling
+
+
+def _exactly(exact: bool | None, network: Recurrent) -> bool:
+    polynomial = bool(getattr(network, "polynomial", False))
+    if exact and not polynomial:
+        name = type(getattr(network, "module", network)).__name__
+        raise UserError(
+            f"{_WHAT} with exact=True needs a polynomial network, got {name}; exact=None gives its float64 spectrum"
+        )
+    return polynomial if exact is None else bool(exact)
+
+
+def _assumptions(exactly: bool) -> tuple[str, ...]:
+    found = ("the rank on a grid is a lower bound of the function's, with equality for a shallow RAC",)
+    if exactly:
+        return (*found, "weights are the exact rational values of their floats", "no minor vanishes modulo the primes")
+    return (*found, "singular values beneath the tolerance are rounding")

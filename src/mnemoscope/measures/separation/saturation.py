@@ -1,0 +1,119 @@
+"""How many templates a separation rank needs: the rank on growing grids, until it no longer grows."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from jaxtyping import Int
+from torch import nn
+
+from mnemoscope.core import chart
+from mnemoscope.core.errors import expected, positive_int
+from mnemoscope.core.result import Result, result
+from mnemoscope.measures.registry import measure
+from mnemoscope.measures.separation.rank import separation_rank
+
+__all__ = ["SeparationSaturation", "separation_saturation"]
+
+
+@result
+class SeparationSaturation(Result):
+    """Separation ranks by the number of templates.
+
+    Attributes
+    ----------
+    templates
+        How many templates the grid had: each is the one before with some more.
+    ranks
+        Its rank.
+    sizes
+        Its smaller side, which no rank exceeds.
+    upper
+        Upper bound on the largest grid, for RACs; else None.
+    saturated
+        Whether the last two ranks are equal and below their grids' sizes, or the upper bound is reached.
+    exact
+        Whether the ranks are exact.
+    """
+
+    measure: ClassVar[str] = "separation-saturation"
+    references: ClassVar[tuple[str, ...]] = ("levine2017",)
+
+    templates: Int[np.ndarray, " grids"]
+    ranks: Int[np.ndarray, " grids"]
+    sizes: Int[np.ndarray, " grids"]
+    upper: int | None
+    saturated: bool
+    exact: bool
+
+    def __str__(self) -> str:
+        steps = ", ".join(f"{rank} with {count}" for rank, count in zip(self.ranks, self.templates, strict=True))
+        return f"separation rank {steps} templates: {'saturated' if self.saturated else 'still growing'}"
+
+    def plot(self) -> chart.Chart:
+        """Draw rank and size of the grid against the number of templates."""
+        series = {"rank": (self.templates, self.ranks), "size of the grid": (self.templates, self.sizes)}
+        if self.upper is not None:
+            series["upper bound"] = (self.templates, np.full(len(self.ranks), self.upper))
+        return chart.lines(
+            series, x="templates", y="separation rank", title="Rank by number of templates", log_y=True, marks=True
+        )
+
+
+@measure("separation-saturation", kinds=("recurrent",), needs=())
+def separation_saturation(
+    network: nn.Module,
+    horizon: int,
+    templates: tuple[int, ...] = (2, 3, 4, 5),
+    partition: tuple[int, ...] | None = None,
+    unit: int = 0,
+    seed: int = 0,
+) -> SeparationSaturation:
+    """Return the separation rank of a network on grids of more and more random templates.
+
+    A deep RAC is not linear in any one input. With more templates than channels its rank can exceed M^(T/2), and a rank
+    on few templates is only a lower bound. What no longer grows is the separation rank of the function.
+
+    Parameters
+    ----------
+    network
+        A recurrent network, or a module that `mnemoscope.adapt` understands.
+    horizon
+        Steps T of a sequence.
+    templates
+        Numbers of templates, increasing.
+    partition
+        The steps of the start set, from 0; by default the first half.
+    unit
+        Which output, after the last step.
+    seed
+        Draws the templates.
+
+    Examples
+    --------
+    >>> import torch, mnemoscope as ms
+    >>> rac = ms.nn.RAC(2, 2, num_layers=2, output_size=1, generator=torch.Generator().manual_seed(0))
+    >>> print(separation_saturation(rac, horizon=4, templates=(2, 3, 4)))
+    separation rank 4 with 2, 6 with 3, 6 with 4 templates: saturated
+    """
+    counts = [positive_int("templates", count) for count in templates]
+    if not counts or counts != sorted(set(counts)):
+        raise expected("templates", "increasing numbers", templates)
+    found = [separation_rank(network, horizon, count, partition, unit, seed) for count in counts]
+    ranks, sizes = [each.rank for each in found], [min(each.shape) for each in found]
+    upper = found[-1].upper
+    resting = len(ranks) > 1 and ranks[-1] == ranks[-2] < sizes[-2]
+    exact = all(each.exact for each in found)
+    return SeparationSaturation(
+        status="exact" if exact else "estimate",
+        digits=16 if exact else None,
+        assumptions=("two equal ranks in a row are the end of growth",),
+        cost="O(K^T) steps of the network, O(K^(3T/2)) for the rank, for each number K of templates",
+        templates=np.array(counts),
+        ranks=np.array(ranks),
+        sizes=np.array(sizes),
+        upper=upper,
+        saturated=resting or ranks[-1] == upper != sizes[-1],
+        exact=exact,
+    )

@@ -1,0 +1,1 @@
+"""Spectra and non-normality of recurrent matrices."""

@@ -1,0 +1,227 @@
+"""The Kreiss constant of a matrix in discrete time, found globally and certified."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from scipy.optimize import minimize
+
+from mnemoscope.measures.spectral.angles import highest, numerical_radius, resolvent, resolvent_crossings
+from mnemoscope.measures.spectral.powers import spectral_norm
+from mnemoscope.measures.spectral.schur import SchurForm, checked_matrix, schur_form
+from mnemoscope.measures.spectral.stability import Stability, stability
+
+__all__ = ["Kreiss", "kreiss_constant"]
+
+_EPS = float(np.finfo(float).eps)
+_CIRCLES = 200
+_CIRCLES_AT_LIMIT = 40
+_ANGLES = 48
+_BLIND = 1e-3  # beyond this relative uncertainty of a level the eigenvalue test says nothing
+
+
+@dataclass(frozen=True)
+class Kreiss:
+    """The Kreiss constant.
+
+    Attributes
+    ----------
+    value
+        sup over |z| > 1 of (|z| - 1) ||(z - W)^-1||; 1 at least, infinite when the powers of W are not bounded.
+    point
+        Where it is attained; infinite when it is 1, on the unit circle when it is a limit there.
+    bound
+        What no z exceeds, by the certificate; infinite where resolvents are too large (1e11 or so) for the eigenvalue
+        problem to say anything, and the angles were searched by a grid.
+    digits
+        Decimal digits of the value that rounding leaves.
+    """
+
+    value: float
+    point: complex
+    bound: float
+    digits: int
+
+
+def kreiss_constant(
+    W: Any, form: SchurForm | None = None, kind: Stability | None = None, tolerance: float = 1e-6
+) -> Kreiss:
+    r"""Return the Kreiss constant of a matrix.
+
+    .. math:: K(W) = \sup_{|z|>1} (|z| - 1)\,\|(z I - W)^{-1}\|, \qquad K \le \sup_k \|W^k\| \le e\,N\,K
+
+    K = 1 exactly when the numerical radius is at most 1. Otherwise let phi(r) be the largest resolvent norm on \|z\| =
+    r, found over all angles at once by an eigenvalue problem of size 2N. By Hadamard's three circles log phi is convex
+    in log r, so between two circles (r - 1) phi(r) is below what the chord gives. Circles are added where that bound is
+    highest until it is within `tolerance` of the best value found; outside, phi(r) <= phi(1) and
+    phi(r) <= 1/(r - numerical radius) close the case.
+
+    Parameters
+    ----------
+    W
+        A square matrix.
+    form, kind
+        Its Schur form, and what its powers do, where they are known.
+    tolerance
+        Relative gap that the certificate may leave. The value itself comes from a local maximiser, at full precision.
+
+    References
+    ----------
+    Spijker (1991) on the factor e N; Trefethen and Embree (2005), chapter 14; Mitchell (2020) on its computation.
+
+    Examples
+    --------
+    >>> round(kreiss_constant([[0.5, 0.0], [2.0, 0.5]]).value, 12)
+    1.25
+    """
+    W = checked_matrix("W", W)
+    form = schur_form(W) if form is None else form
+    kind = stability(W, form) if kind is None else kind
+    if not kind.bounded:
+        return Kreiss(math.inf, complex(math.inf), math.inf, 15)
+    reach = numerical_radius(W)
+    if kind.is_one(reach, len(W)):
+        return Kreiss(1.0, complex(math.inf), 1.0, 15)
+    return _Search(W, form, kind, reach, tolerance).run()
+
+
+@dataclass
+class _Search:
+    W: np.ndarray
+    form: SchurForm
+    kind: Stability
+    reach: float
+    tolerance: float
+    best: float = 1.0
+    point: complex = complex(math.inf)
+    angle: float = 0.0
+    circles: dict[float, float] = field(default_factory=dict)  # radius: log of the bound of phi there
+    tail: float = 0.0
+    blurred: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.size = spectral_norm(self.W)
+        values = self.form.eigenvalues
+        self.starts = np.angle(values)[:4]
+
+    def run(self) -> Kreiss:
+        inner = self.inner()
+        outer = 1 + 20 * (1 + self.size**2) / (self.reach - 1)
+        count = max(8, round(math.log(outer / (inner - 1)) / 2))
+        for excess in np.geomspace(inner - 1, outer - 1, min(count, 16)):
+            self.add(1 + float(excess))
+        self.climb()
+        gap = self.certify()
+        lost = max(20 * len(self.W) * _EPS, 0.0 if self.form.triangular else self.blur(self.norm(self.point)))
+        digits = max(0, min(15, math.floor(-math.log10(lost))))
+        bound = math.inf if self.blurred >= _BLIND else self.best * (1 + gap)
+        return Kreiss(self.best, self.point, bound, digits)
+
+    def inner(self) -> float:
+        """Return a radius within which nothing larger than what is known can be."""
+        if self.kind.kind == "marginal":
+            if self.kind.projector > self.best:
+                self.best, self.point = self.kind.projector, complex(1.0)
+            return 1 + 1e-7
+        return 1 + 1 / self.add(1.0)
+
+    def add(self, radius: float) -> float:
+        """Find phi on a circle, and return it."""
+        known = self.norm(radius * np.exp(1j * self.angle))
+        blur = self.blur(known)
+        slack = max(min(self.tolerance / 10, 1e-4), blur)
+        starts = np.concatenate([self.starts, [self.angle, 0.0, math.pi]])
+        if slack < _BLIND:
+            peak = highest(self.value(radius), resolvent_crossings(self.W, radius), starts, slack)
+        else:
+            starts = np.concatenate([starts, np.linspace(0, 2 * math.pi, _ANGLES, endpoint=False)])
+            peak = highest(self.value(radius), lambda level: np.empty(0), starts, 1e-8)
+        self.circles[radius] = math.log(peak.bound)
+        here = (radius - 1) * peak.value
+        if here > self.best:
+            self.best, self.point, self.blurred = here, radius * complex(np.exp(1j * peak.angle)), blur
+        self.angle = peak.angle
+        return peak.value
+
+    def certify(self) -> float:
+        """Add circles until none can hold a larger value; return the relative gap that is left."""
+        radii = sorted(r for r in self.circles if r > 1)
+        heap = [self.chord(a, b) for a, b in itertools.pairwise(radii)]
+        heapq.heapify(heap)
+        last = radii[-1]
+        # Where the supremum is a limit at the unit circle, chords cannot close the gap: few circles will do.
+        most = _CIRCLES_AT_LIMIT if abs(self.point) <= 1 else _CIRCLES
+        allowed = max(self.tolerance, 4 * self.blurred)
+        while len(self.circles) < most:
+            self.tail = (last - 1) / (last - self.reach) if last > self.reach else math.inf
+            if self.tail > self.best * (1 + allowed):
+                further = (self.best * self.reach - 1) / max(self.best - 1, 1e-12)
+                new = max(1.05 * further, 1.5 * last)
+                self.visit(new)
+                heapq.heappush(heap, self.chord(last, new))
+                last = new
+                continue
+            if not heap or -heap[0][0] <= math.log(self.best) + allowed:
+                break
+            _, a, b, middle = heapq.heappop(heap)
+            self.visit(middle)
+            for interval in (self.chord(a, middle), self.chord(middle, b)):
+                heapq.heappush(heap, interval)
+        top = max(-heap[0][0] if heap else 0.0, math.log(max(self.tail, 1.0)))
+        return max(0.0, math.expm1(top - math.log(self.best)))
+
+    def visit(self, radius: float) -> None:
+        before = self.best
+        self.add(radius)
+        if self.best > before * (1 + 1e-12):
+            self.climb()
+
+    def chord(self, a: float, b: float) -> tuple[float, float, float, float]:
+        """Return (minus) the bound of log (r - 1) phi(r) between two circles, the circles, and where to look next."""
+        low, high = math.log(a), math.log(b)
+        slope = (self.circles[b] - self.circles[a]) / (high - low)
+        top = -math.log1p(1 / slope) if slope < -1 else high
+        top = min(max(top, low), high)
+        bound = math.log(math.expm1(top)) + self.circles[a] + slope * (top - low)
+        middle = math.exp(min(max(top, low + (high - low) / 5), high - (high - low) / 5))
+        if not a < middle < b or high - low < 1e-13:
+            bound, middle = -math.inf, a
+        return -bound, a, b, middle
+
+    def climb(self) -> None:
+        """Move from the best point to the top of its hill."""
+        if not np.isfinite(self.point) or abs(self.point) <= 1:
+            return
+        start = np.array([math.log(abs(self.point) - 1), float(np.angle(self.point))])
+        found = minimize(self.slope, start, jac=True, method="BFGS", options={"gtol": 1e-8, "maxiter": 60})
+        if -found.fun > math.log(self.best):
+            self.best = math.exp(-found.fun)
+            self.point = complex((1 + math.exp(found.x[0])) * np.exp(1j * found.x[1]))
+            self.angle = float(found.x[1])
+
+    def slope(self, x: Float[np.ndarray, " 2"]) -> tuple[float, Float[np.ndarray, " 2"]]:
+        """Return -log (r - 1) ||R|| and its gradient, at log (r - 1) and the angle."""
+        excess, turn = math.exp(min(x[0], 300.0)), np.exp(1j * x[1])
+        z = (1 + excess) * turn
+        u, sizes, vh = np.linalg.svd(resolvent(self.form.upper, z))
+        flow = -sizes[0] * (vh[0] @ u[:, 0])  # d log ||R|| = Re(flow dz)
+        gradient = np.array([1 + (flow * turn * excess).real, (flow * 1j * z).real])
+        return -(x[0] + math.log(sizes[0])), -gradient
+
+    def value(self, radius: float) -> Callable[[float], float]:
+        """Return the resolvent norm as a function of the angle."""
+        return lambda angle: self.norm(radius * np.exp(1j * angle))
+
+    def norm(self, z: complex) -> float:
+        return spectral_norm(resolvent(self.form.upper, z))
+
+    def blur(self, norm: float) -> float:
+        """Return the relative error of a resolvent norm that rounding of W, or of a pencil with it, may cause."""
+        return 4 * math.sqrt(len(self.W)) * _EPS * (1 + self.size) * norm

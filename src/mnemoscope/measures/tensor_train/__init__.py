@@ -1,0 +1,1 @@
+"""Ranks of tensor trains in exact arithmetic."""
