@@ -18,7 +18,7 @@ import torch
 from harness import Step, interleave, machine, write
 
 from mnemoscope.measures.attention.paths import attention_paths
-from mnemoscope.theory.attention import uniform_attention
+from mnemoscope.theory import uniform_attention
 
 CASES = ("one V, all states", "one V, up to 20 states", "Jacobians of 16 units, up to 20 states")
 SKIPS = 20

@@ -21,7 +21,7 @@ import numpy as np
 from harness import machine, write
 
 from mnemoscope.measures.fisher.vector import fisher_memory
-from mnemoscope.theory.fisher import TABLE_5, kerg_matrix
+from mnemoscope.theory import TABLE_5, kerg_matrix
 
 Sweep = dict[int, Callable[[], object]]
 

@@ -24,7 +24,7 @@ from harness import machine, write
 
 import mnemoscope as ms
 from mnemoscope.measures.capacity.memory import memory_capacity
-from mnemoscope.theory.controllability import reachable_polynomial
+from mnemoscope.theory.formulas.capacity import reachable_polynomial
 
 Sweep = dict[int, Callable[[], object]]
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from mnemoscope.core.chart import Chart, beside, lines, save
 from mnemoscope.measures.attention.paths import attention_paths
-from mnemoscope.theory.attention import uniform_attention, uniform_attention_constant, uniform_attention_gradient
+from mnemoscope.theory import uniform_attention, uniform_attention_constant, uniform_attention_gradient
 
 LENGTH = 4096
 SHOWN = np.unique(np.geomspace(1, LENGTH, 60).round().astype(int))

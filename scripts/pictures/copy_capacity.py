@@ -10,7 +10,7 @@ import torch
 import mnemoscope as ms
 from mnemoscope.core.chart import beside, lines, save
 from mnemoscope.measures.copying import copy_capacity
-from mnemoscope.theory.copy_capacity import copy_frontier, copy_weights
+from mnemoscope.theory import copy_frontier, copy_weights
 
 
 def copier() -> ms.nn.LinearRNN:

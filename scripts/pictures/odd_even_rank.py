@@ -8,7 +8,7 @@ import numpy as np
 
 from mnemoscope.core.chart import Chart, beside, lines, save
 from mnemoscope.measures.tensor_train.odd_even import odd_even_rank
-from mnemoscope.theory.tensor_train import attaining_cores, odd_even_bound
+from mnemoscope.theory import attaining_cores, odd_even_bound
 
 
 def cores(n: int, r: int, d: int) -> list[np.ndarray]:

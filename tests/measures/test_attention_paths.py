@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mnemoscope.core.errors import UserError
 from mnemoscope.measures.attention.dependency import attention_kappa, dependency_depths
 from mnemoscope.measures.attention.paths import attention_paths
-from mnemoscope.theory.attention import path_sums, uniform_attention
+from mnemoscope.theory import path_sums, uniform_attention
 
 
 def random_attention(length, random, sparse=0.0):

@@ -16,7 +16,7 @@ from mnemoscope.core.errors import UserError
 from mnemoscope.measures.separation.conjecture import conjecture_lab
 from mnemoscope.measures.separation.counterexample import VERIFIER
 from mnemoscope.measures.separation.rank import separation_rank
-from mnemoscope.theory.separation import conjecture_bound, depth_two_rank, separation_upper
+from mnemoscope.theory import conjecture_bound, depth_two_rank, separation_upper
 
 
 @pytest.fixture(scope="module")

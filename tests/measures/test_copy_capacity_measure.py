@@ -9,7 +9,7 @@ import torch
 import mnemoscope as ms
 from mnemoscope.core.errors import UserError
 from mnemoscope.measures.copying import copy_capacity
-from mnemoscope.theory.copy_capacity import copy_limit, copy_weights
+from mnemoscope.theory import copy_limit, copy_weights
 
 
 def copier(lag: int, n: int, depth: int, d: int) -> ms.nn.LinearRNN:

@@ -18,7 +18,7 @@ from mnemoscope.measures.fisher import vector_precise as fisher_precise
 from mnemoscope.measures.fisher.stability import prove_stable
 from mnemoscope.measures.fisher.vector import FisherMemory, fisher_memory
 from mnemoscope.measures.fisher.vector_factor import Coordinates
-from mnemoscope.theory.fisher import TABLE_5, delay_line, delay_line_curve, feedback_delay_line, kerg_matrix
+from mnemoscope.theory import TABLE_5, delay_line, delay_line_curve, feedback_delay_line, kerg_matrix
 
 _SPEC = importlib.util.spec_from_file_location("fisher_oracle", pathlib.Path(__file__).with_name("fisher_oracle.py"))
 _ORACLE = importlib.util.module_from_spec(_SPEC)

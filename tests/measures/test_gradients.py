@@ -8,7 +8,7 @@ from torch import nn
 import mnemoscope as ms
 from mnemoscope.measures.gradients import gradient_norms
 from mnemoscope.measures.growth import fit_growth
-from mnemoscope.theory.gradients import orthogonal_relu_bound, triangular_power
+from mnemoscope.theory import orthogonal_relu_bound, triangular_power
 
 
 def by_autograd(layer, x, loss, output):

@@ -14,7 +14,7 @@ from mnemoscope.measures.capacity.basis import count, longest_lag, polynomials, 
 from mnemoscope.measures.capacity.memory import memory_capacity
 from mnemoscope.measures.capacity.readout import Readout
 from mnemoscope.measures.registry import MEASURES
-from mnemoscope.theory.memory_capacity import capacity_from_eigenvalues, ring_capacity
+from mnemoscope.theory import capacity_from_eigenvalues, ring_capacity
 
 
 def orthogonal(random, size):

@@ -17,7 +17,7 @@ from mnemoscope.core.errors import UserError
 from mnemoscope.measures.tensor_train.cores import checked_cores, exact_tt_ranks, rank_ceiling, tt_ranks
 from mnemoscope.measures.tensor_train.cp import cp_als, cp_rank
 from mnemoscope.measures.tensor_train.odd_even import best_partition, odd_even_rank
-from mnemoscope.theory.tensor_train import attaining_cores, generic_odd_even_rank
+from mnemoscope.theory import attaining_cores, generic_odd_even_rank
 
 
 def full(cores):

@@ -9,7 +9,7 @@ import torch
 import mnemoscope as ms
 from mnemoscope.core.errors import UserError
 from mnemoscope.measures.degree import polynomial_degree
-from mnemoscope.theory.degree import (
+from mnemoscope.theory import (
     birnn_degree,
     birnn_degrees,
     birnn_input_degree,

@@ -21,7 +21,7 @@ from mnemoscope.measures.separation.inputs import random_templates
 from mnemoscope.measures.separation.rank import separation_rank
 from mnemoscope.measures.separation.saturation import separation_saturation
 from mnemoscope.measures.separation.spectrum import scaled, spectrum_of
-from mnemoscope.theory.separation import depth_two_rank, separation_lower, separation_upper
+from mnemoscope.theory import depth_two_rank, separation_lower, separation_upper
 
 
 def seeded(seed: int = 0) -> torch.Generator:

@@ -14,8 +14,7 @@ import mnemoscope as ms
 from mnemoscope.core.errors import UserError
 from mnemoscope.core.ring import Real
 from mnemoscope.measures.tracking import state_tracking_witness
-from mnemoscope.theory.confusion import confused_difference, product_tracker
-from mnemoscope.theory.latent_embedding import unrolled_matrix
+from mnemoscope.theory import confused_difference, product_tracker, unrolled_matrix
 
 
 @settings(max_examples=20, deadline=None)

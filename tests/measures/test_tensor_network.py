@@ -22,7 +22,7 @@ from mnemoscope.measures.rac_graph.measure import FIGURES, tensor_network, tenso
 from mnemoscope.measures.separation.rank import separation_rank
 from mnemoscope.nn import RAC
 from mnemoscope.studies.claims.base import CLAIMS
-from mnemoscope.theory.rac_network import (
+from mnemoscope.theory import (
     input_copies,
     network_leaves,
     network_min_cut,

@@ -10,7 +10,7 @@ from mnemoscope.studies import EXECUTORS, SCALES, STUDIES, VERDICTS, Outcome, Ru
 from mnemoscope.studies.depth_fig_6 import DepthFig6
 from mnemoscope.studies.page import study_page
 from mnemoscope.studies.ziv_theorem_1 import ZivTheorem1, measure_rank
-from mnemoscope.theory.separation import depth_two_rank
+from mnemoscope.theory import depth_two_rank
 
 CALLS: list[int] = []
 

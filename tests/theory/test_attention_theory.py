@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mnemoscope.core.errors import UserError
 from mnemoscope.measures.attention.dependency import attention_kappa, dependency_depths
 from mnemoscope.measures.attention.paths import attention_paths
-from mnemoscope.theory.attention import (
+from mnemoscope.theory import (
     chain_attention,
     path_sums,
     sparse_attention_bound,

@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 import mnemoscope as ms
 from mnemoscope.core.errors import UserError
 from mnemoscope.core.ring import Real
-from mnemoscope.theory.copy_capacity import (
+from mnemoscope.theory import (
+    LinearLayer,
+    copied_lags,
     copy_certificate,
     copy_frontier,
     copy_limit,
@@ -22,10 +24,6 @@ from mnemoscope.theory.copy_capacity import (
     copy_weights,
     copy_width,
     critical_width,
-)
-from mnemoscope.theory.transfer_function import (
-    LinearLayer,
-    copied_lags,
     impulse_response,
     linear_layers,
     transfer_degrees,

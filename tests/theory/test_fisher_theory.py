@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemoscope.measures.fisher.vector import fisher_memory
-from mnemoscope.theory import fisher as theory
+from mnemoscope.theory.formulas import fisher as theory
 
 
 @given(

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemoscope.theory.gradients import orthogonal_relu_bound, triangular_power, triangular_power_entry
+from mnemoscope.theory import orthogonal_relu_bound, triangular_power, triangular_power_entry
 
 
 def exact_power(size: int, power: int, x: Fraction) -> list[list[Fraction]]:

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 import mnemoscope as ms
 from mnemoscope.core.errors import UserError
-from mnemoscope.theory.copy_capacity import copy_weights
-from mnemoscope.theory.latent_embedding import (
+from mnemoscope.theory import (
     LatentEmbedding,
+    copy_weights,
     deep_form,
     is_deep,
     latent_embedding,

@@ -6,7 +6,7 @@ import scipy.linalg
 import scipy.stats
 
 from mnemoscope.core.errors import UserError
-from mnemoscope.theory.matrix_fisher import (
+from mnemoscope.theory import (
     dynamic_range_bounds,
     matrix_fisher_bound,
     matrix_gaussian_kl,

@@ -10,12 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mnemoscope.core.errors import UserError
-from mnemoscope.theory.controllability import controllability_rank, reachable_polynomial, reachable_units
-from mnemoscope.theory.memory_capacity import (
+from mnemoscope.theory.formulas.capacity import (
     capacity_from_eigenvalues,
+    controllability_rank,
     delay_line_capacity,
     lattice_form,
     powers,
+    reachable_polynomial,
+    reachable_units,
     reflection_coefficients,
     ring_capacity,
     settled,

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from mnemoscope.core.errors import UserError
 from mnemoscope.core.ring import PRIMES, Prime
-from mnemoscope.theory import separation as theory
-from mnemoscope.theory.separation_weights import attaining_weights, conjecture_weights
+from mnemoscope.theory import attaining_weights, conjecture_weights
+from mnemoscope.theory.formulas import separation as theory
 
 P = PRIMES[0]
 SIZES = list(itertools.product((1, 2, 3), (1, 2, 3), (2, 4)))

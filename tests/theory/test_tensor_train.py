@@ -9,7 +9,7 @@ import pytest
 import sympy
 
 from mnemoscope.core.errors import UserError
-from mnemoscope.theory.tensor_train import attaining_cores, generic_odd_even_rank, odd_even_bound
+from mnemoscope.theory import attaining_cores, generic_odd_even_rank, odd_even_bound
 
 
 def entry(cores, index):

@@ -16,8 +16,8 @@ from mnemoscope.measures.dynamics import prepare
 from mnemoscope.measures.registry import measure
 from mnemoscope.nn.first_order import FirstOrder
 from mnemoscope.nn.recurrent import Recurrent
-from mnemoscope.theory.copy_capacity import copy_frontier, copy_limit, copy_parameters
-from mnemoscope.theory.transfer_function import (
+from mnemoscope.theory.formulas.copying import copy_frontier, copy_limit, copy_parameters
+from mnemoscope.theory.formulas.linear import (
     LinearLayer,
     copied_lags,
     impulse_response,
@@ -142,7 +142,7 @@ def copy_capacity(network: nn.Module, horizon: int | None = None) -> CopyCapacit
     Examples
     --------
     >>> import torch, mnemoscope as ms
-    >>> from mnemoscope.theory.copy_capacity import copy_weights
+    >>> from mnemoscope.theory.formulas.copying import copy_weights
     >>> layer = ms.nn.LinearRNN(1, 3, 2, dtype=torch.float64)
     >>> weights = copy_weights(lag=4, hidden_size=3, num_layers=2).weights
     >>> _ = layer.load_state_dict({name: torch.as_tensor(value) for name, value in weights.items()})

@@ -16,7 +16,7 @@ from mnemoscope.measures.degree_interpolation import image_rank, line_degrees, s
 from mnemoscope.measures.dynamics import prepare
 from mnemoscope.measures.registry import measure
 from mnemoscope.nn.networks.cprnn import CPBIRNN
-from mnemoscope.theory.degree import birnn_degree, birnn_input_degree, cp_image_dimension
+from mnemoscope.theory.formulas.degree import birnn_degree, birnn_input_degree, cp_image_dimension
 
 __all__ = ["PolynomialDegree", "polynomial_degree"]
 

@@ -13,7 +13,7 @@ from mnemoscope.core.errors import UserError
 from mnemoscope.core.memory import require
 from mnemoscope.core.prime import PRIMES, Prime
 from mnemoscope.core.ring import Symbolic
-from mnemoscope.theory.degree import birnn_degree, birnn_input_degree
+from mnemoscope.theory.formulas.degree import birnn_degree, birnn_input_degree
 
 __all__ = ["image_rank", "line_degrees", "symbolic_degrees"]
 

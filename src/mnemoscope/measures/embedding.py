@@ -14,9 +14,8 @@ from mnemoscope.core.result import Result, result
 from mnemoscope.measures.copying import layers_of
 from mnemoscope.measures.dynamics import prepare
 from mnemoscope.measures.registry import measure
-from mnemoscope.theory.latent_embedding import LatentEmbedding, is_deep, unrolled_states
-from mnemoscope.theory.latent_embedding import latent_embedding as embed
-from mnemoscope.theory.transfer_function import LinearLayer
+from mnemoscope.theory.formulas.linear import LatentEmbedding, LinearLayer, is_deep, unrolled_states
+from mnemoscope.theory.formulas.linear import latent_embedding as embed
 
 __all__ = ["LatentEmbeddingOfNetwork", "latent_embedding"]
 

@@ -18,7 +18,7 @@ from mnemoscope.measures.tracking_search import Confused, final_states, invisibl
 from mnemoscope.nn.first_order import FirstOrder
 from mnemoscope.nn.networks.second_order import SecondOrderRNN
 from mnemoscope.nn.recurrent import Recurrent
-from mnemoscope.theory.confusion import product_tracker
+from mnemoscope.theory.formulas.tracking import product_tracker
 
 __all__ = ["StateTrackingWitness", "state_tracking_witness"]
 

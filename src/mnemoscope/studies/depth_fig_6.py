@@ -11,7 +11,7 @@ import numpy as np
 
 from mnemoscope.report import Column, Curves, Entry, Figure, Headline, Mark, Section, Series, Table
 from mnemoscope.studies.study import Finding, Outcome, Part, RunSpec, Study, study
-from mnemoscope.theory.copy_capacity import copy_parameters, copy_width
+from mnemoscope.theory.formulas.copying import copy_parameters, copy_width
 
 __all__ = ["DepthFig6"]
 

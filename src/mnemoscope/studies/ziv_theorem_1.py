@@ -14,7 +14,12 @@ from mnemoscope.nn import RAC
 from mnemoscope.report import Column, Curves, Entry, Figure, Headline, Mark, Section, Series, Table
 from mnemoscope.studies.execution import executor
 from mnemoscope.studies.study import Finding, Outcome, Part, RunSpec, Study, study
-from mnemoscope.theory.separation import conjecture_bound, separation_lower, separation_theorem, separation_upper
+from mnemoscope.theory.formulas.separation import (
+    conjecture_bound,
+    separation_lower,
+    separation_theorem,
+    separation_upper,
+)
 
 __all__ = ["ZivTheorem1"]
 

@@ -1,183 +1,44 @@
-"""Closed forms, bounds and constructions: plain functions of numbers and arrays."""
+"""Closed forms, bounds and constructions (`formulas`): plain functions of numbers and arrays.
 
-from mnemoscope.theory.attention import (
-    attention_matrix,
-    chain_attention,
-    path_sums,
-    sparse_attention_bound,
-    uniform_attention,
-    uniform_attention_constant,
-    uniform_attention_exponent,
-    uniform_attention_gradient,
-)
-from mnemoscope.theory.confusion import confused_difference, product_tracker
-from mnemoscope.theory.controllability import controllability_rank, reachable_units
-from mnemoscope.theory.copy_capacity import (
-    CopyCertificate,
-    CopyWeights,
-    copy_certificate,
-    copy_frontier,
-    copy_limit,
-    copy_parameters,
-    copy_weights,
-    copy_width,
-    critical_width,
-)
-from mnemoscope.theory.degree import (
-    birnn_degree,
-    birnn_degrees,
-    birnn_input_degree,
-    cp_image_dimension,
-    diagonal_tensor,
-    parity_weights,
-)
-from mnemoscope.theory.fisher import (
-    TABLE_5,
-    LinearNetwork,
-    TriangularBounds,
-    amplification,
-    amplification_bound,
-    delay_line,
-    delay_line_curve,
-    delay_line_limit,
-    feedback_delay_line,
-    feedback_interval,
-    kerg_matrix,
-    optimal_delay_line,
-    triangular_fisher_bounds,
-)
-from mnemoscope.theory.gradients import orthogonal_relu_bound, triangular_power, triangular_power_entry
-from mnemoscope.theory.henaff_copy import HenaffCopy, henaff_copy
-from mnemoscope.theory.latent_embedding import (
-    LatentEmbedding,
-    deep_form,
-    is_deep,
-    latent_embedding,
-    unrolled_matrix,
-    unrolled_states,
-)
-from mnemoscope.theory.matrix_fisher import (
-    DynamicRangeBounds,
-    SpaceTime,
-    dynamic_range_bounds,
-    matrix_fisher_bound,
-    matrix_gaussian_kl,
-    normal_matrix_fisher_curve,
-    normal_matrix_fisher_total,
-    space_time_matrices,
-)
-from mnemoscope.theory.memory_capacity import capacity_from_eigenvalues, delay_line_capacity, ring_capacity
-from mnemoscope.theory.rac_network import (
-    input_copies,
-    network_leaves,
-    network_min_cut,
-    network_tensors,
-    start_end_units,
-)
-from mnemoscope.theory.separation import (
-    conjecture_bound,
-    depth_two_rank,
-    mc,
-    separation_lower,
-    separation_theorem,
-    separation_upper,
-    shallow_width,
-)
-from mnemoscope.theory.separation_weights import attaining_weights, conjecture_weights
-from mnemoscope.theory.tensor_train import attaining_cores, generic_odd_even_rank, odd_even_bound
-from mnemoscope.theory.transfer_function import (
-    LinearLayer,
-    TransferDegrees,
-    copied_lags,
-    impulse_response,
-    linear_layers,
-    transfer_degrees,
-)
+Every public name of a file in `formulas` is a name of this room, imported when it is first used.
+"""
 
-__all__ = [
-    "TABLE_5",
-    "CopyCertificate",
-    "CopyWeights",
-    "DynamicRangeBounds",
-    "HenaffCopy",
-    "LatentEmbedding",
-    "LinearLayer",
-    "LinearNetwork",
-    "SpaceTime",
-    "TransferDegrees",
-    "TriangularBounds",
-    "amplification",
-    "amplification_bound",
-    "attaining_cores",
-    "attaining_weights",
-    "attention_matrix",
-    "birnn_degree",
-    "birnn_degrees",
-    "birnn_input_degree",
-    "capacity_from_eigenvalues",
-    "chain_attention",
-    "confused_difference",
-    "conjecture_bound",
-    "conjecture_weights",
-    "controllability_rank",
-    "copied_lags",
-    "copy_certificate",
-    "copy_frontier",
-    "copy_limit",
-    "copy_parameters",
-    "copy_weights",
-    "copy_width",
-    "cp_image_dimension",
-    "critical_width",
-    "deep_form",
-    "delay_line",
-    "delay_line_capacity",
-    "delay_line_curve",
-    "delay_line_limit",
-    "depth_two_rank",
-    "diagonal_tensor",
-    "dynamic_range_bounds",
-    "feedback_delay_line",
-    "feedback_interval",
-    "generic_odd_even_rank",
-    "henaff_copy",
-    "impulse_response",
-    "input_copies",
-    "is_deep",
-    "kerg_matrix",
-    "latent_embedding",
-    "linear_layers",
-    "matrix_fisher_bound",
-    "matrix_gaussian_kl",
-    "mc",
-    "network_leaves",
-    "network_min_cut",
-    "network_tensors",
-    "normal_matrix_fisher_curve",
-    "normal_matrix_fisher_total",
-    "odd_even_bound",
-    "optimal_delay_line",
-    "orthogonal_relu_bound",
-    "parity_weights",
-    "path_sums",
-    "product_tracker",
-    "reachable_units",
-    "ring_capacity",
-    "separation_lower",
-    "separation_theorem",
-    "separation_upper",
-    "shallow_width",
-    "space_time_matrices",
-    "sparse_attention_bound",
-    "start_end_units",
-    "transfer_degrees",
-    "triangular_fisher_bounds",
-    "triangular_power",
-    "triangular_power_entry",
-    "uniform_attention",
-    "uniform_attention_constant",
-    "uniform_attention_exponent",
-    "uniform_attention_gradient",
-    "unrolled_matrix",
-    "unrolled_states",
-]
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from typing import TYPE_CHECKING, Any
+
+from mnemoscope.theory import formulas
+
+if TYPE_CHECKING:
+    from mnemoscope.theory.formulas.attention import *
+    from mnemoscope.theory.formulas.capacity import *
+    from mnemoscope.theory.formulas.copying import *
+    from mnemoscope.theory.formulas.degree import *
+    from mnemoscope.theory.formulas.fisher import *
+    from mnemoscope.theory.formulas.gradients import *
+    from mnemoscope.theory.formulas.linear import *
+    from mnemoscope.theory.formulas.matrix_fisher import *
+    from mnemoscope.theory.formulas.rac_graph import *
+    from mnemoscope.theory.formulas.separation import *
+    from mnemoscope.theory.formulas.tensor_train import *
+    from mnemoscope.theory.formulas.tracking import *
+
+
+def _public() -> dict[str, str]:
+    """Return the file of every public name."""
+    files = [f"{formulas.__name__}.{file.name}" for file in pkgutil.iter_modules(formulas.__path__)]
+    return {name: file for file in files for name in importlib.import_module(file).__all__}
+
+
+def __getattr__(name: str) -> Any:
+    # Measures import single files of formulas: none of the others is loaded with it.
+    home = None if name.startswith("_") else _public().get(name)
+    if home is None:
+        raise AttributeError(f"module 'mnemoscope.theory' has no attribute {name!r}")
+    return getattr(importlib.import_module(home), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(_public())

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 
 from mnemoscope.core.arrays import positive
 from mnemoscope.core.errors import expected
-from mnemoscope.theory.attention import attention_matrix
+from mnemoscope.theory.formulas.attention import attention_matrix
 
 __all__ = ["attention_kappa", "dependency_depths", "path_weights"]
 

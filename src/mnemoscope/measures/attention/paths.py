@@ -14,7 +14,7 @@ from mnemoscope.core.result import Result, result
 from mnemoscope.measures.attention.dependency import attention_kappa, dependency_depths, path_weights
 from mnemoscope.measures.attention.norms import norms_of_powers, norms_of_products, norms_of_totals
 from mnemoscope.measures.registry import measure
-from mnemoscope.theory.attention import attention_matrix, uniform_attention, uniform_attention_exponent
+from mnemoscope.theory.formulas.attention import attention_matrix, uniform_attention, uniform_attention_exponent
 
 __all__ = ["AttentionPaths", "attention_paths"]
 
@@ -151,7 +151,7 @@ def attention_paths(
 
     Examples
     --------
-    >>> from mnemoscope.theory.attention import uniform_attention
+    >>> from mnemoscope.theory.formulas.attention import uniform_attention
     >>> found = attention_paths(0.5, uniform_attention(100))
     >>> print(found)
     ||ds_T/dh_t|| = 2 at lag 99, most of it through 6 states; dependency depth 69, kappa 100

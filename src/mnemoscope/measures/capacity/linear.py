@@ -14,20 +14,18 @@ from jaxtyping import Float
 from mnemoscope.core.errors import UserError
 from mnemoscope.core.memory import require
 from mnemoscope.measures.capacity.reach import without_dust
-from mnemoscope.theory.controllability import (
+from mnemoscope.theory.formulas.capacity import (
+    NormalForm,
     controllability_rank,
     independent_units,
-    reachable_polynomial,
-    reachable_units,
-    working_precision,
-)
-from mnemoscope.theory.memory_capacity import (
-    NormalForm,
     lattice_form,
     powers,
+    reachable_polynomial,
+    reachable_units,
     reflection_coefficients,
     settled,
     takenaka_malmquist_form,
+    working_precision,
 )
 
 __all__ = ["LinearCapacity", "finite_capacity", "linear_capacity", "noisy_capacity"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from mnemoscope.core.memory import require
-from mnemoscope.theory.rac_network import network_leaves, network_tensors
+from mnemoscope.theory.formulas.rac_graph import network_leaves, network_tensors
 
 __all__ = ["KINDS", "Node", "RACGraph", "build_graph"]
 

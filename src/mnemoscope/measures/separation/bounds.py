@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mnemoscope.core.errors import expected
-from mnemoscope.theory.separation import conjecture_bound, depth_two_rank, separation_theorem, separation_upper
+from mnemoscope.theory.formulas.separation import conjecture_bound, depth_two_rank, separation_theorem, separation_upper
 
 __all__ = ["Bound", "Case", "all_bounds"]
 

@@ -23,7 +23,7 @@ from mnemoscope.measures.separation.counterexample import Counterexample
 from mnemoscope.measures.separation.exact import exact_rank
 from mnemoscope.measures.separation.inputs import random_templates, require_grid
 from mnemoscope.nn.networks.rac import RAC
-from mnemoscope.theory.separation import separation_upper
+from mnemoscope.theory.formulas.separation import separation_upper
 
 __all__ = ["ConjectureLab", "conjecture_lab"]
 

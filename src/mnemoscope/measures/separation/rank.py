@@ -22,7 +22,7 @@ from mnemoscope.measures.separation.inputs import Templates, check_unit, require
 from mnemoscope.measures.separation.spectrum import Spectrum, lost, scaled, spectrum_of
 from mnemoscope.nn.networks.rac import RAC
 from mnemoscope.nn.recurrent import Recurrent
-from mnemoscope.theory.separation import separation_lower, separation_upper
+from mnemoscope.theory.formulas.separation import separation_lower, separation_upper
 
 __all__ = ["SeparationRank", "separation_rank"]
 

@@ -76,9 +76,7 @@ def spectrum(W: Any, tolerance: float | None = None, horizon: int = 100, settle:
     (1.5, [0.5, 2.0])
     """
     if isinstance(W, list | tuple) and W and not _is_rows(W):
-        raise UserError(
-            "spectrum takes one matrix or network; a list of them goes to mnemoscope.measures.spectra"
-        )
+        raise UserError("spectrum takes one matrix or network; a list of them goes to mnemoscope.measures.spectra")
     if isinstance(settle, bool) or not isinstance(settle, int) or settle < 0:
         raise expected("settle", "an integer of at least 0", settle)
     source = state_matrix(W, settle)

@@ -106,7 +106,7 @@ def tt_ranks(cores: Any, tolerance: float = 1e-10, label: int = 0) -> tuple[int,
 
     Examples
     --------
-    >>> import mnemoscope.theory.tensor_train as theory
+    >>> import mnemoscope.theory.formulas.tensor_train as theory
     >>> tt_ranks(theory.attaining_cores(features=2, rank=4, length=6))
     (2, 1, 2, 1, 2)
     """

@@ -118,7 +118,7 @@ def cp_rank(
 
     Examples
     --------
-    >>> from mnemoscope.theory.tensor_train import attaining_cores
+    >>> from mnemoscope.theory.formulas.tensor_train import attaining_cores
     >>> found = cp_rank(attaining_cores(features=2, rank=3, length=4))
     >>> found.lower, found.fitted, found.upper
     (4, 4, 8)

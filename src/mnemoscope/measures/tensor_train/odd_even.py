@@ -22,7 +22,7 @@ from mnemoscope.measures.tensor_train.cores import (
     matricisation_rank,
     rank_ceiling,
 )
-from mnemoscope.theory.tensor_train import generic_odd_even_rank, odd_even_bound
+from mnemoscope.theory.formulas.tensor_train import generic_odd_even_rank, odd_even_bound
 
 __all__ = ["OddEvenRank", "best_partition", "exact_matricisation_rank", "odd_even_rank"]
 
@@ -121,7 +121,7 @@ def odd_even_rank(
 
     Examples
     --------
-    >>> from mnemoscope.theory.tensor_train import attaining_cores
+    >>> from mnemoscope.theory.formulas.tensor_train import attaining_cores
     >>> found = odd_even_rank(attaining_cores(features=3, rank=3, length=6))
     >>> found.rank, found.bound, found.generic
     (27, 8, 27)

@@ -6,7 +6,7 @@ import numpy as np
 
 from mnemoscope.profiles.theorems.subject import Subject
 from mnemoscope.profiles.theorems.table import Finding, number, theorem
-from mnemoscope.theory.attention import uniform_attention_exponent
+from mnemoscope.theory.formulas.attention import uniform_attention_exponent
 
 
 def _square(s: Subject) -> bool:

@@ -6,8 +6,7 @@ import numpy as np
 
 from mnemoscope.profiles.theorems.subject import Subject
 from mnemoscope.profiles.theorems.table import Finding, number, theorem
-from mnemoscope.theory.controllability import controllability_rank
-from mnemoscope.theory.memory_capacity import capacity_from_eigenvalues
+from mnemoscope.theory.formulas.capacity import capacity_from_eigenvalues, controllability_rank
 
 _MOST = 512
 """Numbers in a state up to which the exact rank is computed."""

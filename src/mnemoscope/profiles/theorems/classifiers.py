@@ -6,7 +6,7 @@ from mnemoscope.nn.networks.cp import CP
 from mnemoscope.nn.networks.tt import TT
 from mnemoscope.profiles.theorems.subject import Subject
 from mnemoscope.profiles.theorems.table import Finding, number, theorem
-from mnemoscope.theory.tensor_train import generic_odd_even_rank, odd_even_bound
+from mnemoscope.theory.formulas.tensor_train import generic_odd_even_rank, odd_even_bound
 
 
 def _sizes(s: Subject) -> tuple[int, int, int]:

@@ -6,7 +6,7 @@ import math
 
 from mnemoscope.profiles.theorems.subject import Subject
 from mnemoscope.profiles.theorems.table import Finding, number, theorem
-from mnemoscope.theory.copy_capacity import copy_frontier, copy_limit, copy_parameters, critical_width
+from mnemoscope.theory.formulas.copying import copy_frontier, copy_limit, copy_parameters, critical_width
 
 _SYMBOLS = 10
 """Of the copy task that the documents use."""

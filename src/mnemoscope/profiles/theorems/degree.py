@@ -9,7 +9,7 @@ from mnemoscope.nn.networks.rac import RAC
 from mnemoscope.nn.networks.second_order import SecondOrderRNN
 from mnemoscope.profiles.theorems.subject import Subject
 from mnemoscope.profiles.theorems.table import Finding, number, theorem
-from mnemoscope.theory.degree import birnn_degree, birnn_input_degree, cp_image_dimension
+from mnemoscope.theory.formulas.degree import birnn_degree, birnn_input_degree, cp_image_dimension
 
 _STEPS = 8
 

@@ -7,7 +7,7 @@ import numpy as np
 from mnemoscope.core.errors import UserError
 from mnemoscope.profiles.theorems.subject import Subject
 from mnemoscope.profiles.theorems.table import Finding, number, theorem
-from mnemoscope.theory.fisher import amplification_bound, delay_line_curve, triangular_fisher_bounds
+from mnemoscope.theory.formulas.fisher import amplification_bound, delay_line_curve, triangular_fisher_bounds
 
 _LAG = 10
 

@@ -9,8 +9,8 @@ from mnemoscope.nn.networks.rac import RAC
 from mnemoscope.nn.networks.second_order import SecondOrderRNN
 from mnemoscope.profiles.theorems.subject import Subject
 from mnemoscope.profiles.theorems.table import Finding, number, theorem
-from mnemoscope.theory import rac_network
-from mnemoscope.theory.separation import (
+from mnemoscope.theory.formulas.rac_graph import network_leaves, start_end_units
+from mnemoscope.theory.formulas.separation import (
     conjecture_bound,
     depth_two_rank,
     mc,
@@ -133,7 +133,7 @@ def width(s: Subject) -> Finding:
 def network(s: Subject) -> Finding:
     """How large the tensor network is, and how often start and end meet in it."""
     T = HORIZONS[-1]
-    leaves, units = rac_network.network_leaves(T, s.layers), rac_network.start_end_units(T, s.layers)
+    leaves, units = network_leaves(T, s.layers), start_end_units(T, s.layers)
     text = (
         f"As a tensor network over T = {T} steps it has {number(leaves)} inputs, copies counted, and start and end "
         f"meet in {number(units)} of its units (one layer: in {number(mc(T // 2, 0))})."

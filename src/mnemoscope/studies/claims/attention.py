@@ -10,7 +10,7 @@ import torch
 
 from mnemoscope.measures.attention.paths import attention_paths
 from mnemoscope.studies.claims.base import Verdict, claim
-from mnemoscope.theory.attention import (
+from mnemoscope.theory.formulas.attention import (
     chain_attention,
     sparse_attention_bound,
     uniform_attention,

@@ -14,7 +14,7 @@ from mnemoscope.nn.networks.birnn import BIRNN
 from mnemoscope.nn.networks.cprnn import CPBIRNN
 from mnemoscope.nn.networks.second_order import SecondOrderRNN
 from mnemoscope.studies.claims.base import Verdict, claim
-from mnemoscope.theory.degree import birnn_degree, cp_image_dimension, diagonal_tensor, parity_weights
+from mnemoscope.theory.formulas.degree import birnn_degree, cp_image_dimension, diagonal_tensor, parity_weights
 
 __all__: list[str] = []
 

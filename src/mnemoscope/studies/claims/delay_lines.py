@@ -10,7 +10,7 @@ from jaxtyping import Float
 from mnemoscope.measures.fisher.vector import fisher_memory
 from mnemoscope.studies.claims.base import Verdict, claim
 from mnemoscope.studies.claims.vector_fisher import from_first, stable, turn
-from mnemoscope.theory.fisher import (
+from mnemoscope.theory.formulas.fisher import (
     amplification,
     amplification_bound,
     delay_line,

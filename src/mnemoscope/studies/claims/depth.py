@@ -11,8 +11,7 @@ import torch
 from mnemoscope.measures.tracking import state_tracking_witness
 from mnemoscope.nn.networks.elman import RNN, LinearRNN
 from mnemoscope.studies.claims.base import Verdict, claim
-from mnemoscope.theory.confusion import confused_difference
-from mnemoscope.theory.copy_capacity import (
+from mnemoscope.theory.formulas.copying import (
     copy_certificate,
     copy_frontier,
     copy_limit,
@@ -20,8 +19,15 @@ from mnemoscope.theory.copy_capacity import (
     copy_weights,
     critical_width,
 )
-from mnemoscope.theory.latent_embedding import is_deep, latent_embedding
-from mnemoscope.theory.transfer_function import LinearLayer, copied_lags, linear_layers, transfer_degrees
+from mnemoscope.theory.formulas.linear import (
+    LinearLayer,
+    copied_lags,
+    is_deep,
+    latent_embedding,
+    linear_layers,
+    transfer_degrees,
+)
+from mnemoscope.theory.formulas.tracking import confused_difference
 
 __all__: list[str] = []
 

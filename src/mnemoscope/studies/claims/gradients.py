@@ -11,7 +11,7 @@ from jaxtyping import Float
 from mnemoscope.measures.gradients import gradient_norms
 from mnemoscope.nn.networks.elman import IRNN, LinearRNN
 from mnemoscope.studies.claims.base import Verdict, claim
-from mnemoscope.theory.gradients import orthogonal_relu_bound, triangular_power_entry
+from mnemoscope.theory.formulas.gradients import orthogonal_relu_bound, triangular_power_entry
 
 __all__: list[str] = []
 

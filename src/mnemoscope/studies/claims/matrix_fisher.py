@@ -8,7 +8,7 @@ from jaxtyping import Float
 
 from mnemoscope.measures.fisher.matrix import matrix_fisher_memory
 from mnemoscope.studies.claims.base import Verdict, claim
-from mnemoscope.theory.matrix_fisher import (
+from mnemoscope.theory.formulas.matrix_fisher import (
     dynamic_range_bounds,
     matrix_gaussian_kl,
     normal_matrix_fisher_total,

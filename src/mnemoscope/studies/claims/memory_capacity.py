@@ -9,7 +9,7 @@ from jaxtyping import Float
 from mnemoscope.measures.capacity.memory import memory_capacity
 from mnemoscope.nn.networks.elman import RNN
 from mnemoscope.studies.claims.base import Verdict, claim
-from mnemoscope.theory.memory_capacity import capacity_from_eigenvalues, ring_capacity
+from mnemoscope.theory.formulas.capacity import capacity_from_eigenvalues, ring_capacity
 
 __all__: list[str] = []
 

@@ -16,14 +16,15 @@ from mnemoscope.measures.separation.rank import separation_rank
 from mnemoscope.measures.separation.saturation import separation_saturation
 from mnemoscope.nn.networks.rac import RAC
 from mnemoscope.studies.claims.base import Verdict, claim
-from mnemoscope.theory.separation import (
+from mnemoscope.theory.formulas.separation import (
+    attaining_weights,
     conjecture_bound,
+    conjecture_weights,
     mc,
     separation_lower,
     separation_theorem,
     separation_upper,
 )
-from mnemoscope.theory.separation_weights import attaining_weights, conjecture_weights
 
 __all__: list[str] = []
 

@@ -13,8 +13,8 @@ from mnemoscope.measures.rac_graph.measure import tensor_network
 from mnemoscope.measures.separation.rank import separation_rank
 from mnemoscope.nn.networks.rac import RAC
 from mnemoscope.studies.claims.base import Verdict, claim
-from mnemoscope.theory.rac_network import input_copies, network_leaves
-from mnemoscope.theory.separation import mc
+from mnemoscope.theory.formulas.rac_graph import input_copies, network_leaves
+from mnemoscope.theory.formulas.separation import mc
 
 __all__: list[str] = []
 

@@ -12,7 +12,7 @@ from mnemoscope.measures.tensor_train.cp import cp_rank
 from mnemoscope.measures.tensor_train.odd_even import odd_even_rank
 from mnemoscope.nn.networks.rac import RAC
 from mnemoscope.studies.claims.base import Verdict, claim
-from mnemoscope.theory.tensor_train import attaining_cores, generic_odd_even_rank, odd_even_bound
+from mnemoscope.theory.formulas.tensor_train import attaining_cores, generic_odd_even_rank, odd_even_bound
 
 __all__: list[str] = []
 

@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from mnemoscope.measures.fisher.vector import FisherMemory, fisher_memory
 from mnemoscope.studies.claims.base import Verdict, claim
-from mnemoscope.theory.fisher import (
+from mnemoscope.theory.formulas.fisher import (
     TABLE_5,
     delay_line,
     delay_line_curve,

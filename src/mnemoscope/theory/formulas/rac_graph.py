@@ -11,7 +11,7 @@ from itertools import product
 from math import comb, log
 
 from mnemoscope.core.errors import expected, positive_int
-from mnemoscope.theory.separation import mc
+from mnemoscope.theory.formulas.separation import mc
 
 __all__ = ["input_copies", "network_leaves", "network_min_cut", "network_tensors", "start_end_units"]
 
