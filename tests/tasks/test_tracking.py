@@ -16,7 +16,7 @@ from tests.tasks.every_task import entropy
 
 import mnemoscope as ms
 from mnemoscope.tasks.dyck import closed_probability
-from mnemoscope.tasks.groups import multiplication_table
+from mnemoscope.tasks.group_composition import multiplication_table
 
 seeds = st.integers(0, 2**32)
 

@@ -1,4 +1,4 @@
-"""The command ``data``: which files of the data sets are there, and where to get the others."""
+"""Command ``data``: files of the data sets that are there, and sources of the others."""
 
 from __future__ import annotations
 

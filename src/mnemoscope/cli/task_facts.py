@@ -1,4 +1,4 @@
-"""What the commands on tasks say of one: its settings and numbers, and one of its sequences."""
+"""Facts of a task for the commands on tasks, and one of its sequences as text."""
 
 from __future__ import annotations
 

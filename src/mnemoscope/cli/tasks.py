@@ -1,4 +1,4 @@
-"""The commands ``tasks`` and ``task show``: which tasks there are, and what one of their sequences looks like."""
+"""Commands ``tasks`` and ``task show``: the list of tasks, and one sequence of a task."""
 
 from __future__ import annotations
 

@@ -3,16 +3,14 @@
 from mnemoscope.tasks.adding import Adding
 from mnemoscope.tasks.base import Evaluation, Task
 from mnemoscope.tasks.batch import Batch, Splits
-from mnemoscope.tasks.copying import Copy, Copying, TransferCopy
+from mnemoscope.tasks.copying import Copy, Copying, Denoise, SelectiveCopy, TransferCopy
 from mnemoscope.tasks.dyck import Dyck
 from mnemoscope.tasks.group_composition import GroupComposition
-from mnemoscope.tasks.images import MNIST, PermutedMNIST, SequentialMNIST
-from mnemoscope.tasks.lagged import CopySinus, LagCopy, Sinus
 from mnemoscope.tasks.matrices import MatrixCopy, MatrixRecall
+from mnemoscope.tasks.mnist import MNIST, PermutedMNIST, SequentialMNIST
 from mnemoscope.tasks.mqar import MQAR
-from mnemoscope.tasks.parity import Parity
 from mnemoscope.tasks.registry import create, get, names, task
-from mnemoscope.tasks.scattered import Denoise, SelectiveCopy
+from mnemoscope.tasks.signals import CopySinus, LagCopy, Parity, Sinus
 from mnemoscope.tasks.similarity import StartEndSimilarity
 from mnemoscope.tasks.text import PennTreebank, Shakespeare
 

@@ -1,4 +1,4 @@
-"""What a task is: it draws batches, scores answers, and knows the loss of answering without memory."""
+"""Base of all tasks: batches, scores, and the loss of answering without memory."""
 
 from __future__ import annotations
 

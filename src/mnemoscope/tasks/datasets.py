@@ -1,4 +1,4 @@
-"""The files that tasks read: which they are, where they come from, under which licence, and whether they are sound.
+"""Files that tasks read, with their source, licence and soundness.
 
 Nothing is downloaded: the user names a folder, by ``data=`` or the environment variable MNEMOSCOPE_DATA.
 """
