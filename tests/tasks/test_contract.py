@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 
 import pytest
 import torch
@@ -39,7 +40,7 @@ def test_shapes_and_types(task):
         assert batch.inputs.dtype == torch.int64
         assert int(batch.inputs.max()) < task.embedding == task.input_size
     else:
-        assert batch.inputs.shape == (steps, 6, task.input_size)
+        assert batch.inputs.shape == (steps, 6, *task.input_shape)
         assert batch.inputs.dtype == torch.float32
         assert batch.inputs.is_contiguous()
     known = {(6,), (steps, 6), (steps, 6, task.output_size)}
@@ -56,8 +57,8 @@ def test_shapes_and_types(task):
         if batch.per_sequence:
             assert batch.mask[:, number].nonzero().tolist() == [[length - 1]]
     assert batch.size == 6
-    assert len(task.shape) in (1, 2)
-    assert torch.tensor(task.shape).prod() == task.input_size
+    assert math.prod(task.input_shape) == task.input_size
+    assert math.prod(task.output_shape) == task.output_size
 
 
 def test_one_seed_one_batch_and_the_global_generator_is_left_alone(task):

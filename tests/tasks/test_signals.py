@@ -92,7 +92,8 @@ def matrices(task, batch, number):
 @given(st.integers(1, 3), st.integers(0, 3), seeds)
 def test_matrix_copy(shortest, more, seed):
     task, batch = drawn("matrix-copy", 6, seed, shortest=shortest, longest=shortest + more)
-    assert task.shape == (5, 5)
+    assert task.input_shape == task.output_shape == (5, 5)
+    assert batch.inputs.shape == (task.steps, 6, 5, 5)
     for number in range(6):
         (inputs, targets), length = matrices(task, batch, number)
         count = (length - 1) // 2
@@ -140,12 +141,12 @@ def test_matrix_recall(fewest, more, seed):
 def test_matrix_choices_are_uniform():
     _, batch = drawn("matrix-copy", 20_000, 0)
     assert stats.chisquare(torch.bincount((batch.lengths - 1) // 2, minlength=21)[1:]).pvalue > 1e-4
-    first = batch.inputs[0, :, :20]
+    first = batch.inputs[0, :, :4].flatten(1)
     assert first.mean(0).sub(0.5).abs().max() < 4.5 * 0.5 / math.sqrt(20_000)
     assert torch.corrcoef(first.T).fill_diagonal_(0).abs().max() < 5 / math.sqrt(20_000)
     _, batch = drawn("matrix-recall", 20_000, 0, items=4, fewest=4)
     items = batch.inputs[:12].reshape(4, 3, 20_000, 25)[:, 1:]
-    asked = torch.stack([(batch.inputs[13:15] == items[c]).all(-1).all(0) for c in range(4)]).float()
+    asked = torch.stack([(batch.inputs[13:15].flatten(2) == items[c]).all(-1).all(0) for c in range(4)]).float()
     assert int(asked.sum()) == 20_000
     assert not asked[3].any()
     assert stats.chisquare(asked[:3].sum(1)).pvalue > 1e-4
@@ -155,7 +156,7 @@ def test_matrix_score_counts_the_random_rows_only():
     task, batch = drawn("matrix-copy", 4_000, 0, longest=3)
     output = torch.full((7, 4_000, 25), 1.0)
     share = float(batch.targets[batch.mask][:, :20].mean())
-    assert task.score(output, batch) == pytest.approx(share)
+    assert task.score(output, batch) == task.score(output.unflatten(2, (5, 5)), batch) == pytest.approx(share)
     assert share == pytest.approx(0.5, abs=0.01)
 
 

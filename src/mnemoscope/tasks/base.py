@@ -96,9 +96,14 @@ class Task(ABC):
         return None
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of one step of the input, whose numbers the batch holds row by row."""
+    def input_shape(self) -> tuple[int, ...]:
+        """The shape of one step of the input: `input_size` is its product."""
         return (self.input_size,)
+
+    @property
+    def output_shape(self) -> tuple[int, ...]:
+        """The shape of one step of the answer: `output_size` is its product."""
+        return (self.output_size,)
 
     def sample(
         self, batch: int, generator: torch.Generator | None = None, *, device: torch.device | str | None = None
@@ -158,7 +163,8 @@ class Task(ABC):
         Parameters
         ----------
         output
-            (time, batch, output_size); with one target per sequence (batch, output_size) of the last step will do.
+            (time, batch, output_size), or (time, batch, *output_shape); with one target per sequence
+            (batch, output_size) of the last step will do.
         """
         answers, targets = self._counted(output, batch, batch.mask)
         if self.kind == "classification":
@@ -205,15 +211,18 @@ class Task(ABC):
 
     def _counted(self, output: Any, batch: Batch, mask: Bool[Tensor, "time batch"]) -> tuple[Tensor, Tensor]:
         """Return answers and targets of the steps that count, one row each."""
-        self._check_output(output, batch)
+        output = self._flat(output, batch)
         if batch.per_sequence:
             answers = output if output.ndim == 2 else last_step(output, batch.lengths)
             return (answers if self.kind == "classification" else answers.squeeze(-1)), batch.targets
         return output[mask], batch.targets[mask]
 
-    def _check_output(self, output: Any, batch: Batch) -> None:
-        wanted = (*batch.inputs.shape[:2], self.output_size)
-        known = [wanted, wanted[1:]] if batch.per_sequence else [wanted]
-        if not isinstance(output, Tensor) or tuple(output.shape) not in known:
-            came = tuple(output.shape) if isinstance(output, Tensor) else Description(type(output).__name__)
-            raise expected("output", f"of shape {wanted} (time, batch, output_size)", came)
+    def _flat(self, output: Any, batch: Batch) -> Tensor:
+        """Return answers whose last axis is `output_size`, or raise the standard error."""
+        wanted = (*batch.mask.shape, self.output_size)
+        shape = tuple(output.shape) if isinstance(output, Tensor) else Description(type(output).__name__)
+        if shape == wanted or (batch.per_sequence and shape == wanted[1:]):
+            return output  # type: ignore[no-any-return]
+        if shape == (*batch.mask.shape, *self.output_shape):
+            return output.flatten(2)  # type: ignore[no-any-return]
+        raise expected("output", f"of shape {wanted} (time, batch, output_size)", shape)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
+from torch.utils._pytree import tree_map
+
+from mnemoscope.nn.panels import Panels
 
 __all__ = ["Batch", "Splits", "all_steps", "at_the_end", "final_steps", "last_step", "one_hot", "place", "steps_before"]
 
@@ -17,7 +20,8 @@ class Batch(NamedTuple):
     Attributes
     ----------
     inputs
-        (time, batch, input_size) numbers; (time, batch) int64 token numbers for tasks with an `embedding`.
+        (time, batch, *input_shape) numbers; (time, batch) int64 token numbers for tasks with an `embedding`; or a
+        pytree of such tensors, `Panels` among them.
     targets
         (time, batch) classes, or (time, batch, output_size) numbers, or one label or number per sequence (batch,).
     mask
@@ -26,7 +30,7 @@ class Batch(NamedTuple):
         (batch,): where each sequence ends.
     """
 
-    inputs: Tensor
+    inputs: Any
     targets: Tensor
     mask: Bool[Tensor, "time batch"]
     lengths: Int64[Tensor, " batch"]
@@ -43,7 +47,7 @@ class Batch(NamedTuple):
 
     def to(self, device: torch.device | str) -> Batch:
         """Return the batch on another device."""
-        return Batch(*(part.to(device) for part in self))
+        return Batch(*tree_map(lambda part: part.to(device), tuple(self)))
 
     def take(self, which: Int64[Tensor, " some"] | slice) -> Batch:
         """Return some of the sequences, by their numbers.
@@ -55,7 +59,18 @@ class Batch(NamedTuple):
         torch.Size([25, 2, 10])
         """
         targets = self.targets[which] if self.per_sequence else _columns(self.targets, which)
-        return Batch(_columns(self.inputs, which), targets, self.mask[:, which], self.lengths[which])
+        return Batch(_sequences(self.inputs, which), targets, self.mask[:, which], self.lengths[which])
+
+    def since(self, first: int) -> Batch:
+        """Return the batch without the steps before `first`."""
+        targets = self.targets if self.per_sequence else self.targets[first:]
+        return Batch(tree_map(lambda part: part[first:], self.inputs), targets, self.mask[first:], self.lengths - first)
+
+
+def _sequences(inputs: Any, which: Tensor | slice) -> Any:
+    if isinstance(inputs, Panels):
+        return inputs.take(which)
+    return tree_map(lambda part: _columns(part, which), inputs)
 
 
 def _columns(values: Tensor, which: Tensor | slice) -> Tensor:

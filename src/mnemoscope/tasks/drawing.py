@@ -30,11 +30,11 @@ def draw_example(task: Task, batch: Batch, which: int = 0) -> chart.Chart:
     inputs = _table(batch.inputs[:steps, which], task.input_size)
     bound = float(np.abs(inputs).max()) or 1.0
     title = f"{task.name}: input{_answer(task, batch, which)}"
-    panels = [_panel(inputs, names, title, task.shape, bound, last=False)]
+    panels = [_panel(inputs, names, title, task.input_shape, bound, last=False)]
     if not batch.per_sequence:
         targets = _table(batch.targets[:steps, which], task.output_size)
         targets[~mask] = 0  # what is not asked for is not drawn
-        panels.append(_panel(targets, classes, "target", task.shape, bound, last=False))
+        panels.append(_panel(targets, classes, "target", task.output_shape, bound, last=False))
     counted = np.stack([mask, scored], 1).astype(float)
     panels.append(_panel(counted, ["loss", "score"], "steps that count", (2,), 1.0, last=True))
     return chart.beside(*panels, columns=1)
@@ -50,7 +50,7 @@ def _answer(task: Task, batch: Batch, which: int) -> str:
 def _table(values: Tensor, classes: int) -> np.ndarray:
     """Return numbers (steps, channels); token numbers as vectors with a single 1."""
     found = values.cpu().double().numpy()
-    return np.eye(classes)[found.astype(int)] if found.ndim == 1 else found
+    return np.eye(classes)[found.astype(int)] if found.ndim == 1 else found.reshape(len(found), -1)
 
 
 def _panel(

@@ -31,8 +31,8 @@ MARKER, DELIMITER = (1.0, 0.0, 0.0, 0.0, 1.0), (0.0, 1.0, 1.0, 1.0, 0.0)
 class Matrices(Task):
     """A task whose steps are 5 x 5 matrices, rows 0-3 random bits and row 4 for delimiters.
 
-    A batch holds the 25 numbers of a step row by row: ``inputs.unflatten(-1, task.shape)`` gives the matrices. The
-    score is the share of right bits in rows 0-3: row 4 of the answer is always zero [o].
+    Inputs are (time, batch, 5, 5); targets (time, batch, 25), row by row. The score is the share of right bits in rows
+    0-3: row 4 of the answer is always zero [o].
     """
 
     kind: ClassVar[str] = "binary"
@@ -41,8 +41,13 @@ class Matrices(Task):
     references: ClassVar[tuple[str, ...]] = ("renanse2021", "graves2014")
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        """(5, 5)."""
+    def input_shape(self) -> tuple[int, ...]:
+        """A matrix."""
+        return (SIDE, SIDE)
+
+    @property
+    def output_shape(self) -> tuple[int, ...]:
+        """A matrix."""
         return (SIDE, SIDE)
 
     @property
@@ -121,7 +126,7 @@ class MatrixCopy(Matrices):
         inputs[count, everyone, CONTENT * SIDE :] = 1.0
         lengths = 2 * count + 1
         mask = steps_before(lengths, self.steps) & ~steps_before(count + 1, self.steps)
-        return Batch(inputs, targets, mask, lengths)
+        return Batch(inputs.view(self.steps, batch, SIDE, SIDE), targets, mask, lengths)
 
 
 @task("matrix-recall")
@@ -190,7 +195,7 @@ class MatrixRecall(Matrices):
         targets[said, everyone] = shown[asked + 1, 1 + step, everyone]
         mask = torch.zeros(self.steps, batch, dtype=torch.bool, device=where)
         mask[said, everyone] = True
-        return Batch(inputs, targets, mask, end + 1 + 2 * ITEM)
+        return Batch(inputs.view(self.steps, batch, SIDE, SIDE), targets, mask, end + 1 + 2 * ITEM)
 
 
 def _numbers(shape: tuple[int, ...], generator: torch.Generator | None) -> Int32[Tensor, "*shape"]:

@@ -244,11 +244,6 @@ class MNIST(Digits):
         return self.grid**2
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        """A patch."""
-        return (PIXELS // self.grid, PIXELS // self.grid)
-
-    @property
     def input_size(self) -> int:
         """Pixels of a patch."""
         return (PIXELS // self.grid) ** 2

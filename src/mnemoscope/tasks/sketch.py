@@ -72,7 +72,7 @@ def _inputs(task: Task, inputs: Tensor) -> list[Row]:
     if glyphs is not None:
         tokens = inputs if inputs.ndim == 1 else inputs.argmax(-1)
         return [Row("input", [glyphs[0][token] for token in tokens.tolist()])]
-    return _numbers("input", task.input_names(), inputs, task.shape)
+    return _numbers("input", task.input_names(), inputs, task.input_shape)
 
 
 def _targets(task: Task, batch: Batch, which: int, mask: list[bool]) -> list[Row]:
@@ -83,7 +83,7 @@ def _targets(task: Task, batch: Batch, which: int, mask: list[bool]) -> list[Row
         return [Row("target", [" "] * (len(mask) - 1) + [label])]
     targets = batch.targets[: len(mask), which]
     if glyphs is None:
-        rows = _numbers("target", [], targets, task.shape)
+        rows = _numbers("target", [], targets, task.output_shape)
     else:
         rows = [Row("target", [glyphs[1][token] for token in targets.tolist()])]
     return [

@@ -34,7 +34,7 @@ class _Call(nn.Module):
         super().__init__()
         self.model, self.penalised, self.with_answers = model, penalised, answers
 
-    def forward(self, inputs: Tensor, hx: Any) -> Any:
+    def forward(self, inputs: Any, hx: Any) -> Any:
         """Return outputs (or answers), penalty and state."""
         hidden, state = self.model.hidden(inputs, hx)
         y = self.model.answers(hidden) if self.with_answers else hidden
@@ -126,12 +126,16 @@ class CohortStep:
         return self.stacked[self.names[0]]
 
     def _forward(self, batches: list[Batch], penalised: bool, answers: bool, carry: Any = None) -> Any:
-        inputs = torch.stack([batch.inputs for batch in aligned(batches)])
+        inputs = tree_map(lambda *parts: torch.stack(parts), *(batch.inputs for batch in aligned(batches)))
         carry = self.carry if carry is None else carry
         layer, weights = self.base.layer, self.stacked
         if isinstance(layer, Stack) and not (layer.batch_first or penalised or answers):
             embedding = self.base.embedding
-            x = inputs if embedding is None else map_members(embedding, part(weights, "embedding."), inputs)
+            x = (
+                torch.vmap(self.base.arranged)(inputs)
+                if embedding is None
+                else map_members(embedding, part(weights, "embedding."), inputs)
+            )
             hidden, state = layer.run_members(part(weights, "layer."), x, carry, randomness="error")
             return hidden, hidden.new_zeros(self.size), state
         call = _Call(self.base, penalised, answers)

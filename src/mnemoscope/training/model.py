@@ -11,6 +11,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from mnemoscope.core.errors import Description, UserError, expected
 from mnemoscope.nn.adapt import adapt
+from mnemoscope.nn.panels import Panels
 from mnemoscope.tasks import Task
 
 __all__ = ["Model", "build_model", "linear"]
@@ -40,21 +41,30 @@ class Model(nn.Module):
         self.kind: str = self.layer.kind
         self._before = bool(getattr(self.layer, "batch_first", False))
         self._causal = bool(getattr(self.layer, "causal", True))
+        self._vectors = len(getattr(self.layer, "input_shape", (1,))) == 1
+
+    def arranged(self, inputs: Any) -> Any:
+        """Return the inputs as the layer reads them: steps that are matrices or images flattened for one of vectors."""
+        if not self._vectors:
+            return inputs
+        x = inputs.dense() if isinstance(inputs, Panels) else inputs
+        return x.flatten(2) if isinstance(x, Tensor) and x.ndim > 3 else x
 
     def hidden(
-        self, inputs: Tensor, hx: Any = None, lengths: Tensor | None = None
+        self, inputs: Any, hx: Any = None, lengths: Tensor | None = None
     ) -> tuple[Float[Tensor, "time batch features"], Any]:
         """Return the layer's outputs, (time, batch, features), and its last state; None where it has no state.
 
         `lengths` matter to a layer that reads the future: others give the same up to the end of a sequence.
         """
-        x = inputs if self.embedding is None else self.embedding(inputs)
+        x = self.arranged(inputs) if self.embedding is None else self.embedding(inputs)
         if self.kind == "classifier":
             return self.layer(x.transpose(0, 1)).unsqueeze(0), None
         ends = None if self._causal or lengths is None or bool((lengths == len(x)).all()) else lengths
         x = x.transpose(0, 1) if self._before else x
         y, state = self._run(x, hx, ends)
-        return (y.transpose(0, 1) if self._before else y), state
+        y = y.transpose(0, 1) if self._before else y
+        return (y if y.ndim <= 3 else y.flatten(2)), state
 
     def _run(self, x: Tensor, hx: Any, ends: Tensor | None) -> tuple[Tensor, Any]:
         if self.kind == "sequence":
@@ -67,7 +77,7 @@ class Model(nn.Module):
         y, state = self.layer(packed, hx)
         return pad_packed_sequence(y, batch_first=self._before, total_length=steps)[0], state
 
-    def forward(self, inputs: Tensor, hx: Any = None, lengths: Tensor | None = None) -> tuple[Tensor, Any]:
+    def forward(self, inputs: Any, hx: Any = None, lengths: Tensor | None = None) -> tuple[Tensor, Any]:
         """Return the answers, (time, batch, answers), and the last state; a classifier's are (batch, answers)."""
         hidden, state = self.hidden(inputs, hx, lengths)
         return self.answers(hidden), state

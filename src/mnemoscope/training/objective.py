@@ -110,7 +110,7 @@ def quick_score(
         return task.score(answers(hidden), batch)
     mask = task.scored(batch)
     first = int(mask.any(1).int().argmax())
-    part = Batch(batch.inputs[first:], batch.targets[first:], batch.mask[first:], batch.lengths - first)
+    part = batch.since(first)
     if not first or not torch.equal(task.scored(part), mask[first:]):
         return task.score(answers(hidden), batch)
     return task.score(answers(hidden[first:]), part)

@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
+from torch.utils._pytree import tree_map
 
 from mnemoscope.tasks import Batch, Task
 from mnemoscope.training.affine import Buffers, class_major
@@ -23,10 +24,10 @@ def aligned(batches: Sequence[Batch]) -> list[Batch]:
 
 
 def _longer(batch: Batch, more: int) -> Batch:
-    inputs, targets, mask = (
-        part if part.ndim == 1 else torch.cat([part, part.new_zeros(more, *part.shape[1:])])
-        for part in (batch.inputs, batch.targets, batch.mask)
-    )
+    def longer(part: Tensor) -> Tensor:
+        return part if part.ndim == 1 else torch.cat([part, part.new_zeros(more, *part.shape[1:])])
+
+    inputs, targets, mask = tree_map(longer, tuple(batch[:3]))
     return batch._replace(inputs=inputs, targets=targets, mask=mask)
 
 

@@ -181,13 +181,12 @@ def prepared(batch: Batch, like: Tensor, options: Options) -> Batch:
     """Return the batch on the device and in the number type of the network."""
     if like.device.type != "cpu":
         batch = batch.to(like.device)
-    inputs = batch.inputs
-    if not inputs.is_floating_point():
-        return batch
     dtype = (
         torch.bfloat16 if options.precision == "bfloat16" else like.dtype.to_real() if like.is_complex() else like.dtype
     )
-    return batch if inputs.dtype == dtype else batch._replace(inputs=inputs.to(dtype))
+    return batch._replace(
+        inputs=tree_map(lambda part: part.to(dtype) if part.is_floating_point() else part, batch.inputs)
+    )
 
 
 def autocast(like: Tensor, options: Options) -> AbstractContextManager[Any]:
