@@ -189,17 +189,3 @@ def test_paths_that_cannot_be_written(tmp_path, path, said):
         chart.check_path(tmp_path / path)
     with pytest.raises(UserError, match=said):
         chart.save(chart.lines(CURVES, x="x", y="y"), tmp_path / path)
-
-
-def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
-    path = tmp_path / "a.svg"
-    path.write_text("old")
-
-    def fail(self, content):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("pathlib.Path.write_bytes", fail)
-    with pytest.raises(UserError, match="a.svg' cannot be written: No space left on device"):
-        chart.save(chart.lines(CURVES, x="x", y="y"), path)
-    assert path.read_text() == "old"
-    assert [file.name for file in tmp_path.iterdir()] == ["a.svg"]

@@ -6,7 +6,8 @@ from torch import nn
 
 import mnemoscope as ms
 from mnemoscope.core.errors import UserError
-from mnemoscope.profiles.target import Target, digest
+from mnemoscope.nn.storage import weights_digest
+from mnemoscope.profiles.target import Target
 
 
 class Mine(nn.GRU):
@@ -51,14 +52,16 @@ def test_a_seed_draws_the_weights_that_the_measure_command_draws():
     torch.manual_seed(3)
     expected = ms.nn.create("rnn", input_size=1, hidden_size=4)
     before = torch.random.get_rng_state()
-    assert digest(Target("rnn", {"hidden_size": 4}).network(3)) == digest(expected)
+    assert weights_digest(Target("rnn", {"hidden_size": 4}).network(3)) == weights_digest(expected)
     assert torch.equal(torch.random.get_rng_state(), before)
 
 
 def test_a_module_keeps_its_weights():
     module = Mine(2, 3)
-    assert digest(Target(module).network(0)) == digest(Target(module).network(5))
-    assert digest(Target(Mine, {"hidden_size": 3}).network(0)) != digest(Target(Mine, {"hidden_size": 3}).network(1))
+    assert weights_digest(Target(module).network(0)) == weights_digest(Target(module).network(5))
+    assert weights_digest(Target(Mine, {"hidden_size": 3}).network(0)) != weights_digest(
+        Target(Mine, {"hidden_size": 3}).network(1)
+    )
 
 
 def test_facts():

@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import pytest
 from tests.report.sample import HOSTILE, crowded, page
 
+from mnemoscope.core.errors import UserError
 from mnemoscope.report import Curves, Entry, Figure, Mark, Page, Plane, Ranked, Section, Series, Value, export
 from mnemoscope.report.draw_curves import draw_curves
 from mnemoscope.report.draw_plane import draw_plane
@@ -190,3 +191,11 @@ def test_names_of_marks_that_are_close_do_not_cover_each_other(tmp_path):
     heights = sorted(float(node.get("y")) for node in names)
     assert len(heights) == 4
     assert min(b - a for a, b in pairwise(heights)) >= 6.5
+
+
+def test_a_folder_that_cannot_be_made(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match=r"the folder '.*file.deeper' cannot be made: Not a directory"):
+        export(page(), tmp_path / "file" / "deeper")
+    with pytest.raises(UserError, match=r"the folder '.*file' cannot be made: File exists"):
+        export(page(), tmp_path / "file")

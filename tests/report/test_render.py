@@ -16,7 +16,20 @@ from hypothesis import strategies as st
 from tests.report.sample import HOSTILE, page
 
 from mnemoscope.core.errors import UserError
-from mnemoscope.report import Column, Curves, Entry, Figure, Headline, Page, Section, Series, Statement, Table, render
+from mnemoscope.report import (
+    Column,
+    Curves,
+    Entry,
+    Figure,
+    Headline,
+    Page,
+    Section,
+    Series,
+    Statement,
+    Table,
+    render,
+    write,
+)
 from mnemoscope.report.data import embedded, page_data
 
 
@@ -218,3 +231,13 @@ def test_lengths_are_checked():
     table = dataclasses.replace(table, rows=[[1]], highlight=1)
     with pytest.raises(UserError, match="the highlighted row of table 't' must be one of its rows, got 1"):
         render(dataclasses.replace(page(), sections=[Section(name="s", title="s", tables=[table])]))
+
+
+def test_a_page_is_written_whole_over_an_older_one(tmp_path):
+    file = tmp_path / "page.html"
+    file.write_text("old")
+    assert write(page(), file) == file
+    assert file.read_text().rstrip().endswith("</html>")
+    assert list(tmp_path.iterdir()) == [file]
+    with pytest.raises(UserError, match="cannot be written: it is a folder"):
+        write(page(), tmp_path)

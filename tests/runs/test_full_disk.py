@@ -74,7 +74,7 @@ def test_a_checkpoint_that_does_not_fit(small_disk):
     with pytest.raises(UserError) as caught:
         go_on(folder, torch.zeros(1_000_000))
     words = str(caught.value)
-    assert words.endswith("step-2.safetensors' cannot be written: the disk is full; free some space and resume")
+    assert words.endswith("step-2.safetensors' cannot be written: the disk is full; free some space and try again")
     assert "\n" not in words
     record = check_whole(folder, 2)
     assert (record.status, record.reason) == ("failed", words)

@@ -11,9 +11,9 @@ import numpy as np
 import typer
 from rich.markup import escape
 
+from mnemoscope.core.arrays import ARRAYS, read_array
 from mnemoscope.core.docs import REQUIRED, Argument, function_arguments
 from mnemoscope.core.errors import Description, UserError, expected
-from mnemoscope.core.files import ARRAYS, read_array
 
 __all__ = ["Option", "options_of"]
 

@@ -189,16 +189,17 @@ def run(what: str, targets: Sequence[Target], asked: Asked) -> None:
 def check(page: Path | None, folder: str | None) -> None:
     """Raise before the work, not after it, when what it makes could not be written."""
     from mnemoscope.core.errors import UserError
-    from mnemoscope.profiles.store import beside, check_writable
+    from mnemoscope.core.files import writable
+    from mnemoscope.profiles.store import beside
 
     if page is not None:
-        check_writable(page)
-        check_writable(beside(page))
+        writable(page)
+        writable(beside(page))
     if folder is not None:
         there = Path(folder)
         if there.exists() and not there.is_dir():
             raise UserError(f"--export needs a folder, and {folder!r} is a file")
-        check_writable((there if there.is_dir() else there.parent) / "methods.txt")
+        writable((there if there.is_dir() else there.parent) / "methods.txt")
 
 
 def _written(found: Profile, page: Path | None, folder: str | None) -> int:

@@ -139,7 +139,7 @@ def _text(value: Any) -> Any:
 
 def _write(path: Path, text: str, force: bool) -> None:
     from mnemoscope.core.errors import UserError
-    from mnemoscope.runs.files import write_atomic
+    from mnemoscope.core.files import write_atomic
 
     if path.is_dir():
         raise UserError(f"--output must be a file, got the folder {str(path)!r}")

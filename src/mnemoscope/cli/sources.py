@@ -12,8 +12,8 @@ import typer
 
 from mnemoscope.cli.options import named_values
 from mnemoscope.core import arrays
+from mnemoscope.core.arrays import read_array
 from mnemoscope.core.errors import Description, UserError, expected, positive_int
-from mnemoscope.core.files import read_array
 from mnemoscope.nn.building import DEFAULTS, build, is_saved
 from mnemoscope.nn.registry import NETWORKS, create
 

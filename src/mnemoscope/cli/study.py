@@ -84,7 +84,7 @@ def run(
 ) -> None:
     """Run what has not been run yet of a study, and say what it found. A killed one goes on where it was."""
     from mnemoscope.cli.progress import tracked
-    from mnemoscope.report.files import writable
+    from mnemoscope.core.files import writable
     from mnemoscope.studies import execute, planned
 
     study = _study(name)

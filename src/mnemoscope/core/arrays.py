@@ -1,8 +1,12 @@
-"""What comes in as NumPy, torch or lists goes on as float64 NumPy, checked once, with one form of error."""
+"""Real arrays and numbers of callers and of files, as float64 NumPy, checked once, with one form of error."""
 
 from __future__ import annotations
 
 import math
+import os
+import warnings
+import zipfile
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +14,10 @@ from jaxtyping import Float
 
 from mnemoscope.core.errors import Description, UserError, expected
 
-__all__ = ["matrix", "non_negative", "positive", "square", "vector"]
+__all__ = ["ARRAYS", "matrix", "non_negative", "positive", "read_array", "square", "vector"]
+
+ARRAYS = (".npy", ".npz", ".csv", ".tsv", ".txt")
+"""What `read_array` reads, by the file's ending."""
 
 
 def matrix(name: str, value: Any) -> Float[np.ndarray, "rows columns"]:
@@ -88,3 +95,94 @@ def _from_torch(tensor: Any) -> np.ndarray:
     plain = tensor.detach().to_dense().cpu().resolve_conj().resolve_neg()
     found: np.ndarray = (plain.double() if plain.is_floating_point() else plain).numpy()
     return found
+
+
+def read_array(path: str | os.PathLike[str]) -> np.ndarray:
+    """Return the array of real numbers in a file, or raise one line that says what is wrong with the file.
+
+    ``.npy`` is NumPy's own format, ``.npz`` an archive with one array; ``.csv``, ``.tsv`` and ``.txt`` are text, one
+    row a line, separated by commas, tabs or spaces, with at most one line of titles.
+    """
+    file = Path(path)
+    if file.suffix.lower() not in ARRAYS:
+        raise expected("an array's file", f"named {', '.join(ARRAYS)}", str(file))
+    if not file.is_file():
+        what = "is a folder" if file.is_dir() else "does not exist"
+        raise UserError(f"the file {str(file)!r} {what}")
+    binary = file.suffix.lower() in (".npy", ".npz")
+    try:
+        found = _load(file) if binary else _parse(file)
+    except UserError:
+        raise
+    except (OSError, MemoryError) as error:
+        raise UserError(f"{str(file)!r} cannot be read: {error}") from error
+    except (ValueError, EOFError, zipfile.BadZipFile, SyntaxError, UnicodeDecodeError) as error:
+        raise UserError(f"{str(file)!r} is not an array: {_reason(error)}") from error
+    return _checked(file, found)
+
+
+def _load(file: Path) -> np.ndarray:
+    # A pickle can run any code when it is loaded, and a .npy file can hold one.
+    with file.open("rb") as stream:
+        if not stream.read(6).startswith((b"\x93NUMPY", b"PK")):
+            raise ValueError("it does not begin as a file of NumPy does")
+    loaded: Any = np.load(file, allow_pickle=False)
+    if isinstance(loaded, np.ndarray):
+        return loaded
+    with loaded as archive:
+        if len(archive.files) != 1:
+            raise UserError(f"{str(file)!r} must hold one array, got {', '.join(archive.files) or 'none'}")
+        only: np.ndarray = archive[archive.files[0]]
+        return only
+
+
+def _parse(file: Path) -> np.ndarray:
+    lines = [line.strip() for line in file.read_text(encoding="utf-8-sig").splitlines()]
+    rows = [line for line in lines if line and not line.startswith("#")]
+    if not rows:
+        raise ValueError("it is empty")
+    separator = next((mark for mark in (",", ";", "\t") if mark in rows[0]), None)
+    if _is_title(rows[0], separator):
+        rows = rows[1:]
+    table = [_numbers(row, separator, number) for number, row in enumerate(rows, start=1)]
+    widths = {len(row) for row in table}
+    if len(widths) > 1:
+        raise ValueError(f"its rows have different lengths, from {min(widths)} to {max(widths)} numbers")
+    if not table:
+        raise ValueError("it has titles and no numbers")
+    return np.array(table)
+
+
+def _is_title(row: str, separator: str | None) -> bool:
+    """Say whether no cell of a row is a number."""
+    for cell in row.split(separator):
+        try:
+            float(cell)
+        except ValueError:
+            continue
+        return False
+    return True
+
+
+def _numbers(row: str, separator: str | None, number: int) -> list[float]:
+    try:
+        return [float(cell) for cell in row.split(separator)]
+    except ValueError as error:
+        raise ValueError(f"row {number}: {error}") from None
+
+
+def _checked(file: Path, found: np.ndarray) -> np.ndarray:
+    if found.dtype.kind not in "biuf":
+        raise expected(str(file), "an array of real numbers", Description(f"numbers of type {found.dtype}"))
+    if found.size == 0:
+        raise expected(str(file), "an array with numbers", Description(f"an array of shape {found.shape}"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a float beyond the range becomes infinite, and whoever uses it says so
+        return found.astype(np.float64)
+
+
+def _reason(error: Exception) -> str:
+    words = " ".join(str(error).split())
+    if "allow_pickle" in words or "pickled" in words:
+        return "it holds pickled objects, which could run code and are never loaded"
+    return words or type(error).__name__

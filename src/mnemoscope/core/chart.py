@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mnemoscope.core.errors import UserError
+from mnemoscope.core.files import writable, write_atomic
 
 if TYPE_CHECKING:
     import altair as alt
@@ -227,12 +228,7 @@ def check_path(path: str | os.PathLike[str]) -> Path:
     file = Path(path)
     if file.suffix.lower() not in FORMATS:
         raise UserError(f"a picture's name must end in {', '.join(FORMATS)}, got {str(file)!r}")
-    if not file.parent.is_dir():
-        raise UserError(f"{str(file)!r} cannot be written: there is no folder {str(file.parent)!r}")
-    if file.is_dir() or not os.access(file.parent, os.W_OK):
-        why = "it is a folder" if file.is_dir() else f"the folder {str(file.parent)!r} is read-only"
-        raise UserError(f"{str(file)!r} cannot be written: {why}")
-    return file
+    return writable(file)
 
 
 def save(chart: Chart, path: str | os.PathLike[str], *, scale: float = 2.0) -> None:
@@ -251,14 +247,7 @@ def save(chart: Chart, path: str | os.PathLike[str], *, scale: float = 2.0) -> N
         ".html": lambda: vl_convert.vegalite_to_html(spec, bundle=True).encode(),
         ".json": lambda: json.dumps(spec, indent=2, allow_nan=False).encode(),
     }
-    partial = path.with_name(path.name + ".partial")
-    content = write[path.suffix.lower()]()
-    try:
-        partial.write_bytes(content)
-        partial.replace(path)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise UserError(f"{str(path)!r} cannot be written: {error.strerror or error}") from error
+    write_atomic(path, write[path.suffix.lower()]())
 
 
 def _unpacked(spec: dict[str, Any]) -> dict[str, Any]:

@@ -1,109 +1,137 @@
-"""Arrays on disk: NumPy's .npy and .npz, and text with commas. Nothing is ever unpickled."""
+"""Files that are either the old or the new whole, whatever happens between; the one way this package writes them."""
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
-import warnings
-import zipfile
+import secrets
 from pathlib import Path
-from typing import Any
 
-import numpy as np
+from mnemoscope.core.errors import UserError
 
-from mnemoscope.core.errors import Description, UserError, expected
+__all__ = [
+    "NO_FOLLOW",
+    "TEMPORARY",
+    "Unwritable",
+    "make_folder",
+    "remove",
+    "sync_folder",
+    "writable",
+    "write_all",
+    "write_atomic",
+    "write_failure",
+]
 
-__all__ = ["ARRAYS", "read_array"]
+NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+"""Flags of `os.open` for a file in whose place no link is followed and which no child process inherits."""
 
-ARRAYS = (".npy", ".npz", ".csv", ".tsv", ".txt")
-"""What `read_array` reads, by the file's ending."""
+TEMPORARY = ".tmp"
+"""Ending of the names of half-written files; one that a killed process left means nothing."""
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
-def read_array(path: str | os.PathLike[str]) -> np.ndarray:
-    """Return the array of real numbers in a file, or raise one line that says what is wrong with the file.
+class Unwritable(UserError):
+    """A file cannot be written: the disk is full, or the folder does not allow it. What was there is whole."""
 
-    ``.npy`` is NumPy's own format, ``.npz`` an archive with one array; ``.csv``, ``.tsv`` and ``.txt`` are text, one
-    row a line, separated by commas, tabs or spaces, with at most one line of titles.
+
+def write_failure(path: Path, error: OSError) -> Unwritable:
+    """Build the error of a write to `path` that failed."""
+    if error.errno in _FULL:
+        full = "the disk is full" if error.errno == errno.ENOSPC else "the limit on its size is reached"
+        reason = f"{full}; free some space and try again"
+    elif error.errno in _FORBIDDEN:
+        reason = "writing is not allowed there; allow it, or name another folder"
+    else:
+        reason = str(error.strerror or error)
+    return Unwritable(f"{str(path)!r} cannot be written: {reason}")
+
+
+def writable(path: str | os.PathLike[str]) -> Path:
+    """Return a path that a file can be written to, or raise one line: asked before the work, not after it."""
+    file = Path(path)
+    if file.is_dir():
+        raise Unwritable(f"{str(file)!r} cannot be written: it is a folder")
+    if not file.parent.is_dir():
+        raise Unwritable(f"{str(file)!r} cannot be written: there is no folder {str(file.parent)!r}")
+    if not os.access(file.parent, os.W_OK | os.X_OK):
+        raise Unwritable(f"{str(file)!r} cannot be written: the folder {str(file.parent)!r} is read-only")
+    if file.exists() and not os.access(file, os.W_OK):  # a rename would replace it all the same
+        raise Unwritable(f"{str(file)!r} cannot be written: it is read-only")
+    return file
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder and those above it, unless it is there. A link in its place is refused."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise UserError(f"{str(path)!r} must be a folder, and is a file") from None
+    except OSError as error:
+        raise write_failure(path, error) from error
+    if path.is_symlink():
+        raise UserError(f"{str(path)!r} must be a folder, and is a symbolic link, which is not followed")
+
+
+def write_atomic(
+    path: str | os.PathLike[str], data: bytes, *, durable: bool = True, named_durably: bool = True
+) -> Path:
+    """Write a file whose name always means a whole: a temporary one beside it, fsync, rename, fsync of the folder.
+
+    Parameters
+    ----------
+    path
+        Place of the file; what was there is replaced, also a link, which is not followed.
+    data
+        Content of the file afterwards.
+    durable
+        Whether it has to survive the loss of power too, not only the end of the process.
+    named_durably
+        Whether its name has to as well; False when another file in the same folder follows at once.
     """
     file = Path(path)
-    if file.suffix.lower() not in ARRAYS:
-        raise expected("an array's file", f"named {', '.join(ARRAYS)}", str(file))
-    if not file.is_file():
-        what = "is a folder" if file.is_dir() else "does not exist"
-        raise UserError(f"the file {str(file)!r} {what}")
-    binary = file.suffix.lower() in (".npy", ".npz")
+    temporary = file.with_name(f".{file.name}.{secrets.token_hex(4)}{TEMPORARY}")
     try:
-        found = _load(file) if binary else _parse(file)
-    except UserError:
-        raise
-    except (OSError, MemoryError) as error:
-        raise UserError(f"{str(file)!r} cannot be read: {error}") from error
-    except (ValueError, EOFError, zipfile.BadZipFile, SyntaxError, UnicodeDecodeError) as error:
-        raise UserError(f"{str(file)!r} is not an array: {_reason(error)}") from error
-    return _checked(file, found)
-
-
-def _load(file: Path) -> np.ndarray:
-    # A pickle can run any code when it is loaded, and a .npy file can hold one.
-    with file.open("rb") as stream:
-        if not stream.read(6).startswith((b"\x93NUMPY", b"PK")):
-            raise ValueError("it does not begin as a file of NumPy does")
-    loaded: Any = np.load(file, allow_pickle=False)
-    if isinstance(loaded, np.ndarray):
-        return loaded
-    with loaded as archive:
-        if len(archive.files) != 1:
-            raise UserError(f"{str(file)!r} must hold one array, got {', '.join(archive.files) or 'none'}")
-        only: np.ndarray = archive[archive.files[0]]
-        return only
-
-
-def _parse(file: Path) -> np.ndarray:
-    lines = [line.strip() for line in file.read_text(encoding="utf-8-sig").splitlines()]
-    rows = [line for line in lines if line and not line.startswith("#")]
-    if not rows:
-        raise ValueError("it is empty")
-    separator = next((mark for mark in (",", ";", "\t") if mark in rows[0]), None)
-    if _is_title(rows[0], separator):
-        rows = rows[1:]
-    table = [_numbers(row, separator, number) for number, row in enumerate(rows, start=1)]
-    widths = {len(row) for row in table}
-    if len(widths) > 1:
-        raise ValueError(f"its rows have different lengths, from {min(widths)} to {max(widths)} numbers")
-    if not table:
-        raise ValueError("it has titles and no numbers")
-    return np.array(table)
-
-
-def _is_title(row: str, separator: str | None) -> bool:
-    """Say whether no cell of a row is a number."""
-    for cell in row.split(separator):
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_FOLLOW, 0o666)
         try:
-            float(cell)
-        except ValueError:
-            continue
-        return False
-    return True
+            write_all(descriptor, data)
+            if durable:
+                os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        temporary.replace(file)
+        if durable and named_durably:
+            sync_folder(file.parent)
+    except OSError as error:
+        remove(temporary)
+        raise write_failure(file, error) from error
+    except BaseException:
+        remove(temporary)
+        raise
+    return file
 
 
-def _numbers(row: str, separator: str | None, number: int) -> list[float]:
+def write_all(descriptor: int, data: bytes) -> None:
+    """Write all bytes: one call may write fewer."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+
+
+def sync_folder(path: Path) -> None:
+    """Make the names in a folder survive the loss of power, where the system has a way to."""
+    if os.name == "nt":
+        return
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
     try:
-        return [float(cell) for cell in row.split(separator)]
-    except ValueError as error:
-        raise ValueError(f"row {number}: {error}") from None
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
-def _checked(file: Path, found: np.ndarray) -> np.ndarray:
-    if found.dtype.kind not in "biuf":
-        raise expected(str(file), "an array of real numbers", Description(f"numbers of type {found.dtype}"))
-    if found.size == 0:
-        raise expected(str(file), "an array with numbers", Description(f"an array of shape {found.shape}"))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a float beyond the range becomes infinite, and whoever uses it says so
-        return found.astype(np.float64)
-
-
-def _reason(error: Exception) -> str:
-    words = " ".join(str(error).split())
-    if "allow_pickle" in words or "pickled" in words:
-        return "it holds pickled objects, which could run code and are never loaded"
-    return words or type(error).__name__
+def remove(path: Path) -> None:
+    """Remove a file or a link; that it is gone already is fine, and so is that it cannot be removed."""
+    with contextlib.suppress(OSError):
+        path.unlink()

@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from mnemoscope.core.arrays import ARRAYS
 from mnemoscope.core.errors import UserError, expected, nearest
-from mnemoscope.core.files import ARRAYS
 from mnemoscope.core.plugins import is_location
 from mnemoscope.nn.adapt import adapt
 from mnemoscope.nn.registry import NETWORKS, create, get

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save as serialised
 from torch import nn
 
 from mnemoscope.core.errors import UserError
+from mnemoscope.core.files import write_atomic
 from mnemoscope.nn.classifier import Classifier
 from mnemoscope.nn.options import public_class
 from mnemoscope.nn.registry import NETWORKS, card, get
 from mnemoscope.nn.stack import Stack
 
-__all__ = ["load", "save"]
+__all__ = ["load", "save", "weights_digest"]
 
 FORMAT = "1"
 
@@ -40,14 +42,11 @@ def save(layer: nn.Module, path: str | Path) -> None:
         "dtype": str(next(layer.parameters()).dtype).removeprefix("torch."),
     }
     tensors = {name: tensor.detach().contiguous() for name, tensor in layer.state_dict().items()}
-    target = Path(path)
-    partial = target.with_name(target.name + ".partial")
     try:
-        save_file(tensors, partial, metadata=metadata)
-        partial.replace(target)  # whoever reads `path` sees the old file or the whole new one
-    except (OSError, SafetensorError) as error:
-        partial.unlink(missing_ok=True)
+        content = serialised(tensors, metadata=metadata)
+    except SafetensorError as error:
         raise UserError(f"{str(path)!r} cannot be written: {error}") from error
+    write_atomic(path, content)
 
 
 def load(path: str | Path, *, device: torch.device | str | None = None) -> Any:
@@ -75,3 +74,14 @@ def load(path: str | Path, *, device: torch.device | str | None = None) -> Any:
     except (KeyError, AttributeError, TypeError, json.JSONDecodeError, RuntimeError) as error:
         raise UserError(f"{str(path)!r} does not hold what its header says: {' '.join(str(error).split())}") from error
     return layer
+
+
+def weights_digest(module: nn.Module) -> str:
+    """Return 32 hexadecimal digits that stand for the weights of a module: names, types, shapes and bytes."""
+    digest = hashlib.sha256()
+    for name, tensor in sorted(module.state_dict().items()):
+        if isinstance(tensor, torch.Tensor):  # a module may keep other things there too
+            digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+            plain = tensor.detach().resolve_conj().resolve_neg().cpu().contiguous()
+            digest.update(plain.reshape(-1).view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()[:32]

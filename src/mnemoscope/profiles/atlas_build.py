@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mnemoscope.core.errors import expected, positive_int
+from mnemoscope.core.files import writable
 from mnemoscope.nn.registry import get
 from mnemoscope.profiles.atlas_file import read, write
 from mnemoscope.profiles.atlas_thin import thinned
@@ -14,7 +15,6 @@ from mnemoscope.profiles.equal import COUNTED, size_for
 from mnemoscope.profiles.rows import Row
 from mnemoscope.profiles.runner import Runner
 from mnemoscope.profiles.settings import Settings, environment
-from mnemoscope.profiles.store import check_writable
 from mnemoscope.profiles.target import Target
 
 __all__ = ["BUDGETS", "INPUT_SIZE", "REFERENCES", "Job", "build", "jobs", "seeds_at"]
@@ -114,7 +114,7 @@ def build(
         Told before each row.
     """
     todo = jobs(names, budgets, quick=quick)
-    check_writable(path)
+    writable(path)
     known = {_key(row): row for row in (read(path).rows if path.is_file() else ())}
     measured = 0
     for job, fresh in _needed(todo, known, again):

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mnemoscope.core.errors import UserError
+from mnemoscope.core.files import write_atomic
 from mnemoscope.profiles.atlas_thin import widened
 from mnemoscope.profiles.rows import SCHEMA as ROW_SCHEMA
 from mnemoscope.profiles.rows import Row
@@ -90,13 +91,7 @@ def write(path: Path, rows: Sequence[Row], notes: Sequence[str]) -> None:
         lines.append(_compact({**row, "environment": environments.index(made)}))
     head = f'"schema":{_compact(SCHEMA)},"notes":{_compact(list(notes))},"environments":{_compact(environments)}'
     body = ",\n".join(lines)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        partial.write_text(f'{{{head},"rows":[\n{body}\n]}}\n')
-        partial.replace(path)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise UserError(f"{str(path)!r} cannot be written: {error.strerror or error}") from error
+    write_atomic(path, f'{{{head},"rows":[\n{body}\n]}}\n'.encode())
 
 
 def _row(source: Path, row: Any, environments: Any) -> Row:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mnemoscope.core.errors import expected
+from mnemoscope.core.files import writable
 from mnemoscope.core.result import plain
 from mnemoscope.nn.building import DEFAULTS
 from mnemoscope.profiles.comparison import differences
@@ -19,7 +20,7 @@ from mnemoscope.profiles.rows import Row
 from mnemoscope.profiles.runner import Runner
 from mnemoscope.profiles.settings import Settings
 from mnemoscope.profiles.spelling import python_call
-from mnemoscope.profiles.store import Store, beside, check_writable
+from mnemoscope.profiles.store import Store, beside
 from mnemoscope.profiles.summary import lines
 from mnemoscope.profiles.target import Target
 from mnemoscope.report import Page, Statement
@@ -179,7 +180,7 @@ def _sizes_for(network: Any, sizes: dict[str, int]) -> dict[str, int]:
 
 def _profiled(targets: Sequence[Target], settings: Settings, fresh: bool, html: Any) -> Profile:
     if html is not None:
-        check_writable(Path(html))
+        writable(Path(html))
     store = Store(None if html is None else beside(html))
     work = Work(targets, settings, store, fresh=fresh)
     found = work.finish(work.runner.run(), python_call(targets, settings, fresh))

@@ -11,6 +11,7 @@ from typing import Any
 
 from mnemoscope.core.errors import UserError
 from mnemoscope.measures.threads import few_threads
+from mnemoscope.nn.storage import weights_digest
 from mnemoscope.profiles.checks import brief, check_network
 from mnemoscope.profiles.merging import merge, unit_of
 from mnemoscope.profiles.registry import Context, Part, parts
@@ -18,7 +19,7 @@ from mnemoscope.profiles.rows import SCHEMA, Row
 from mnemoscope.profiles.settings import Settings, environment
 from mnemoscope.profiles.spelling import spell
 from mnemoscope.profiles.store import Store
-from mnemoscope.profiles.target import Target, digest
+from mnemoscope.profiles.target import Target
 
 __all__ = ["Piece", "Runner", "Watch"]
 
@@ -131,7 +132,7 @@ class Runner:
         notices = check_network(network, target.label)
         facts = target.facts(network)
         mark = target.fingerprint(network, self.settings.quick)
-        return _Subject(target, network, facts, notices, mark, {seed: digest(network)})
+        return _Subject(target, network, facts, notices, mark, {seed: weights_digest(network)})
 
     def _seeds(self, subject: _Subject) -> list[int]:
         return self.settings.seeds_of(subject.target.trained)
@@ -210,7 +211,7 @@ class Runner:
             return subject.network
         if self._last is None or self._last[:2] != (index, seed):
             self._last = (index, seed, subject.target.network(seed))
-            subject.digests[seed] = digest(self._last[2])
+            subject.digests[seed] = weights_digest(self._last[2])
         return self._last[2]
 
     def _row(self, subject: _Subject) -> Row:

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from mnemoscope.core.errors import UserError
+from mnemoscope.core.files import write_atomic
 
-__all__ = ["PROGRESS", "Store", "beside", "check_writable"]
+__all__ = ["PROGRESS", "Store", "beside"]
 
 PROGRESS = "mnemoscope.progress/1"
 """The version of the file."""
@@ -21,22 +22,6 @@ def beside(page: str | os.PathLike[str]) -> Path:
     """Return where the results of a page are kept: ``out.html`` -> ``out.profile.json``."""
     path = Path(page)
     return path.with_name(f"{path.stem}.profile.json")
-
-
-def check_writable(path: Path) -> None:
-    """Raise unless a file can be written there; asked before the work, not after it."""
-    if path.is_dir():
-        raise UserError(f"{str(path)!r} cannot be written: it is a folder")
-    if not path.parent.is_dir():
-        raise UserError(f"{str(path)!r} cannot be written: there is no folder {str(path.parent)!r}")
-    probe = path.with_name(f".{path.name}.{os.getpid()}.probe")
-    try:
-        probe.touch()
-        probe.unlink()
-        if path.exists() and not os.access(path, os.W_OK):
-            raise PermissionError("it is read-only")
-    except OSError as error:
-        raise UserError(f"{str(path)!r} cannot be written: {error.strerror or error}") from error
 
 
 class Store:
@@ -79,13 +64,8 @@ class Store:
         """Write the file: whoever reads it sees the old one or the whole new one."""
         if self.path is None:
             return
-        partial = self.path.with_name(f".{self.path.name}.{os.getpid()}.partial")
-        try:
-            partial.write_text(json.dumps({"schema": PROGRESS, "networks": self._now}, allow_nan=False))
-            partial.replace(self.path)
-        except OSError as error:
-            partial.unlink(missing_ok=True)
-            raise UserError(f"{str(self.path)!r} cannot be written: {error.strerror or error}") from error
+        document = {"schema": PROGRESS, "networks": self._now}
+        write_atomic(self.path, json.dumps(document, allow_nan=False).encode(), durable=False)
 
     def _file(self, fingerprint: str, part: str, seed: int, unit: Unit) -> None:
         self._now.setdefault(fingerprint, {}).setdefault(part, {})[str(seed)] = unit

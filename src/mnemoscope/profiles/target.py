@@ -20,9 +20,10 @@ from mnemoscope.nn.adapt import adapt
 from mnemoscope.nn.building import DEFAULTS, build, is_saved
 from mnemoscope.nn.options import public_class
 from mnemoscope.nn.registry import NETWORKS, card
+from mnemoscope.nn.storage import weights_digest
 from mnemoscope.profiles.equal import parameters_of
 
-__all__ = ["Target", "digest"]
+__all__ = ["Target"]
 
 _FLAGS = {"hidden_size": "--hidden", "input_size": "--input-size", "num_layers": "--layers"}
 
@@ -131,7 +132,7 @@ class Target:
             "source": self.source,
             "sizes": dict(self.sizes),
             "options": {name: repr(value) for name, value in self.options.items()},
-            "weights": digest(network),
+            "weights": weights_digest(network),
             "structure": repr(network),
             "code": self._code(),
             "quick": quick,
@@ -155,13 +156,3 @@ def _whole(network: Any, name: str) -> int | None:
     except Exception:  # a stranger's property may fail as it likes; then there is no number
         return None
     return found if isinstance(found, int) and not isinstance(found, bool) else None
-
-
-def digest(network: nn.Module) -> str:
-    """Return a hash of the weights."""
-    found = hashlib.sha256()
-    for name, tensor in sorted(network.state_dict().items()):
-        if isinstance(tensor, torch.Tensor):  # a module may keep other things there too
-            found.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-            found.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
-    return found.hexdigest()[:32]

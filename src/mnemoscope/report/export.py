@@ -6,12 +6,12 @@ import os
 from pathlib import Path
 
 from mnemoscope.core.errors import UserError
+from mnemoscope.core.files import write_atomic
 from mnemoscope.report.check import check
 from mnemoscope.report.draw_curves import draw_curves
 from mnemoscope.report.draw_plane import draw_plane
 from mnemoscope.report.draw_ranked import draw_ranked
 from mnemoscope.report.figure import Curves, Figure, Ranked
-from mnemoscope.report.files import write_whole
 from mnemoscope.report.names import named
 from mnemoscope.report.page import Page
 from mnemoscope.report.render import bibtex
@@ -34,17 +34,17 @@ def export(page: Page, folder: str | os.PathLike[str]) -> list[Path]:
         for figure in section.figures:
             svg, pdf = _drawn(figure, page)
             written += [
-                write_whole(place / f"{figure.name}.svg", _bytes(svg)),
-                write_whole(place / f"{figure.name}.pdf", pdf),
-                write_whole(place / f"{figure.name}.csv", _bytes(figure_csv(figure, page.entries))),
+                write_atomic(place / f"{figure.name}.svg", _bytes(svg)),
+                write_atomic(place / f"{figure.name}.pdf", pdf),
+                write_atomic(place / f"{figure.name}.csv", _bytes(figure_csv(figure, page.entries))),
             ]
         for table in section.tables:
             written += [
-                write_whole(place / f"{table.name}.csv", _bytes(table_csv(table))),
-                write_whole(place / f"{table.name}.tex", _bytes(table_latex(table))),
+                write_atomic(place / f"{table.name}.csv", _bytes(table_csv(table))),
+                write_atomic(place / f"{table.name}.tex", _bytes(table_latex(table))),
             ]
-    written.append(write_whole(place / "methods.txt", _bytes(_methods(page))))
-    written.append(write_whole(place / "references.bib", _bytes(bibtex(page))))
+    written.append(write_atomic(place / "methods.txt", _bytes(_methods(page))))
+    written.append(write_atomic(place / "references.bib", _bytes(bibtex(page))))
     return written
 
 

@@ -10,10 +10,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mnemoscope.core.files import writable, write_atomic
 from mnemoscope.core.references import REFERENCES
 from mnemoscope.report.check import check, references
 from mnemoscope.report.data import embedded, page_data
-from mnemoscope.report.files import writable, write_whole
 from mnemoscope.report.page import Page, Statement
 from mnemoscope.report.palette import looks
 from mnemoscope.report.tables import number
@@ -65,7 +65,7 @@ def render(page: Page) -> str:
 def write(page: Page, path: str | os.PathLike[str]) -> Path:
     """Write the page to a file, whole or not at all; one line says why where it cannot be written."""
     file = writable(path)
-    return write_whole(file, render(page).encode())
+    return write_atomic(file, render(page).encode())
 
 
 def bibtex(page: Page) -> str:

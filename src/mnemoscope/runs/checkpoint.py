@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mnemoscope.core.errors import expected
+from mnemoscope.core.files import remove, write_atomic
 from mnemoscope.runs.canonical import digest
 from mnemoscope.runs.document import read_document, write_document
 from mnemoscope.runs.errors import Damaged
-from mnemoscope.runs.files import read_bytes, remove, write_atomic
+from mnemoscope.runs.files import read_bytes
 from mnemoscope.runs.metrics import Position
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from mnemoscope.core.errors import UserError
+from mnemoscope.core.files import remove
 from mnemoscope.runs.checkpoint import checked_files
 from mnemoscope.runs.disk import checkpoint_files, known_files, leftovers, size
 from mnemoscope.runs.document import read_document
 from mnemoscope.runs.errors import Damaged
-from mnemoscope.runs.files import remove
 from mnemoscope.runs.layout import CHECKPOINTS, CONFIG, LOCK
 from mnemoscope.runs.lock import Held, Lock
 from mnemoscope.runs.status import read_status, write_status

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from mnemoscope.core.files import TEMPORARY
 from mnemoscope.runs.checkpoint import document_path, steps
-from mnemoscope.runs.files import TEMPORARY
 from mnemoscope.runs.layout import CHECKPOINTS, CONFIG, ENVIRONMENT, LOCK, METRICS, STATUS
 from mnemoscope.runs.store import all_files
 

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from mnemoscope.core.errors import UserError
+from mnemoscope.core.files import NO_FOLLOW, Unwritable, write_all, write_atomic
 from mnemoscope.runs.canonical import canonical, decode, digest, normal
-from mnemoscope.runs.errors import Damaged, Unwritable
-from mnemoscope.runs.files import NO_FOLLOW, read_bytes, write_all, write_atomic
+from mnemoscope.runs.errors import Damaged
+from mnemoscope.runs.files import read_bytes
 
 __all__ = ["FORMAT", "Newer", "read_document", "write_document"]
 

@@ -8,18 +8,11 @@ from pathlib import Path
 
 from mnemoscope.core.errors import UserError
 
-__all__ = ["Damaged", "RecordWarning", "Unwritable", "read_failure", "warn", "write_failure"]
-
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
+__all__ = ["Damaged", "RecordWarning", "read_failure", "warn"]
 
 
 class Damaged(UserError):
     """A file of a run is cut, altered or missing. Nothing was deleted."""
-
-
-class Unwritable(UserError):
-    """A run cannot be written: the disk is full, or the folder does not allow it. What was written before is whole."""
 
 
 class RecordWarning(UserWarning):
@@ -29,18 +22,6 @@ class RecordWarning(UserWarning):
 def warn(line: str) -> None:
     """Warn in one line."""
     warnings.warn(" ".join(line.split()), RecordWarning, stacklevel=3)
-
-
-def write_failure(path: Path, error: OSError) -> Unwritable:
-    """Return the line for a write to `path` that failed."""
-    if error.errno in _FULL:
-        reason = "the disk is full" if error.errno == errno.ENOSPC else "the limit on its size is reached"
-        advice = "free some space and resume"
-    elif error.errno in _FORBIDDEN:
-        reason, advice = "writing is not allowed there", "allow it, or name another folder"
-    else:
-        reason, advice = str(error.strerror or error), "nothing written before is lost"
-    return Unwritable(f"{str(path)!r} cannot be written: {reason}; {advice}")
 
 
 def read_failure(path: Path, error: OSError) -> Damaged:

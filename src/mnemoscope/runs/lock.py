@@ -12,8 +12,8 @@ import time
 from pathlib import Path
 
 from mnemoscope.core.errors import UserError
-from mnemoscope.runs.errors import warn, write_failure
-from mnemoscope.runs.files import NO_FOLLOW, write_all
+from mnemoscope.core.files import NO_FOLLOW, write_all, write_failure
+from mnemoscope.runs.errors import warn
 
 if sys.platform == "win32":
     import msvcrt

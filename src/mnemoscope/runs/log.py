@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from mnemoscope.core.errors import UserError, expected
+from mnemoscope.core.files import NO_FOLLOW, write_all, write_atomic, write_failure
 from mnemoscope.runs.canonical import normal
-from mnemoscope.runs.errors import warn, write_failure
-from mnemoscope.runs.files import NO_FOLLOW, read_bytes, write_all, write_atomic
+from mnemoscope.runs.errors import warn
+from mnemoscope.runs.files import read_bytes
 from mnemoscope.runs.metrics import Position, verified
 
 __all__ = ["Log"]

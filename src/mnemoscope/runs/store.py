@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from mnemoscope.core.errors import UserError, expected
+from mnemoscope.core.files import make_folder, remove, write_failure
 from mnemoscope.runs.checkpoint import (
     Checkpoint,
     Stored,
@@ -17,8 +18,7 @@ from mnemoscope.runs.checkpoint import (
     write_checkpoint,
 )
 from mnemoscope.runs.document import read_document
-from mnemoscope.runs.errors import Damaged, warn, write_failure
-from mnemoscope.runs.files import make_folder, remove
+from mnemoscope.runs.errors import Damaged, warn
 from mnemoscope.runs.metrics import Position
 
 __all__ = ["Store", "all_files"]

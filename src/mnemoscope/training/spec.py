@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -26,7 +25,6 @@ __all__ = [
     "rebuild_task",
     "spec_of",
     "task_of",
-    "weights_digest",
 ]
 
 VERSION = 1
@@ -98,16 +96,6 @@ def rebuild_layer(spec: Mapping[str, Any]) -> Any:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         return create(spec["name"], **spec["options"]).to(getattr(torch, spec["dtype"]))
-
-
-def weights_digest(module: nn.Module) -> str:
-    """Return 16 hexadecimal digits that stand for the weights of a module."""
-    digest = hashlib.sha256()
-    for name, tensor in sorted(module.state_dict().items()):
-        digest.update(f"{name}{tuple(tensor.shape)}{tensor.dtype}".encode())
-        plain = torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
-        digest.update(plain.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes() if plain.numel() else b"")
-    return digest.hexdigest()[:16]
 
 
 def _given(readout: Any) -> dict[str, str]:

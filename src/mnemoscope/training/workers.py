@@ -16,6 +16,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from mnemoscope.core.errors import MnemoscopeError, UserError
+from mnemoscope.core.files import write_atomic
 from mnemoscope.nn.registry import card
 from mnemoscope.runs import load
 from mnemoscope.runs.record import Metrics
@@ -64,15 +65,8 @@ def write_job(folder: Path, group: Group, readout: str, threads: int) -> None:
     }
     states = {n: full_state(model) for n, model in zip(group.numbers, group.models, strict=True)}
     weights = {f"{n}/{name}": t.detach().clone().contiguous() for n, own in states.items() for name, t in own.items()}
-    _write(folder / WEIGHTS, save(weights))
-    _write(folder / JOB, json.dumps(job).encode())
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all."""
-    partial = path.with_name(path.name + ".partial")
-    partial.write_bytes(content)
-    partial.replace(path)
+    write_atomic(folder / WEIGHTS, save(weights), durable=False)
+    write_atomic(folder / JOB, json.dumps(job).encode(), durable=False)
 
 
 def run_workers(layout: Layout, folders: Sequence[Path], progress: Progress) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mnemoscope.core.errors import UserError
+from mnemoscope.core.files import make_folder, write_atomic
 from mnemoscope.core.ring import PRIMES
 from mnemoscope.measures.separation.bounds import Bound, Case
 
@@ -116,10 +116,7 @@ class Counterexample:
             "templates": self.templates.astype(int).tolist(),
             "weights": {name: value.tolist() for name, value in self.weights.items()},
         }
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_text(json.dumps(content) + "\n")
-            (folder / "verify.py").write_text(VERIFIER)
-        except OSError as error:
-            raise UserError(f"{str(folder)!r} cannot be written: {error.strerror or error}") from error
+        make_folder(folder)
+        write_atomic(folder / name, (json.dumps(content) + "\n").encode())
+        write_atomic(folder / "verify.py", VERIFIER.encode())
         return folder / name
