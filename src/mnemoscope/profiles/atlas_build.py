@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from mnemoscope.core.environment import environment_facts
 from mnemoscope.core.errors import expected, positive_int
 from mnemoscope.core.files import writable
 from mnemoscope.nn.registry import get
@@ -14,7 +15,7 @@ from mnemoscope.profiles.atlas_thin import thinned
 from mnemoscope.profiles.equal import COUNTED, size_for
 from mnemoscope.profiles.rows import Row
 from mnemoscope.profiles.runner import Runner
-from mnemoscope.profiles.settings import Settings, environment
+from mnemoscope.profiles.settings import Settings
 from mnemoscope.profiles.target import Target
 
 __all__ = ["BUDGETS", "INPUT_SIZE", "REFERENCES", "Job", "build", "jobs", "seeds_at"]
@@ -137,7 +138,7 @@ def _measured(job: Job) -> Row:
     size = size_for(job.name, job.budget, INPUT_SIZE)
     target = Target(job.name, {"hidden_size": size, "input_size": INPUT_SIZE})
     (row,) = Runner([target], Settings(quick=job.quick, seeds=seeds_at(job.budget, job.quick))).run()
-    return {**row, "budget": job.budget, "environment": environment()}
+    return {**row, "budget": job.budget, "environment": environment_facts()}
 
 
 def _narrow(row: Row) -> Row:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from mnemoscope.core.environment import environment_facts
 from mnemoscope.core.errors import UserError
 from mnemoscope.measures.threads import few_threads
 from mnemoscope.nn.storage import weights_digest
@@ -16,7 +17,7 @@ from mnemoscope.profiles.checks import brief, check_network
 from mnemoscope.profiles.merging import merge, unit_of
 from mnemoscope.profiles.registry import Context, Part, parts
 from mnemoscope.profiles.rows import SCHEMA, Row
-from mnemoscope.profiles.settings import Settings, environment
+from mnemoscope.profiles.settings import Settings
 from mnemoscope.profiles.spelling import spell
 from mnemoscope.profiles.store import Store
 from mnemoscope.profiles.target import Target
@@ -221,7 +222,7 @@ class Runner:
             "label": subject.target.label,
             "network": subject.facts,
             "settings": {**self.settings.to_dict(subject.target.trained), "digests": list(subject.digests.values())},
-            "environment": environment(),
+            "environment": environment_facts(),
             "notices": list(subject.notices),
             "command": subject.target.words(),
             "parts": found,

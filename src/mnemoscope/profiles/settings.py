@@ -1,15 +1,13 @@
-"""How much work a profile is, and what it was done with."""
+"""Settings of a profile: how much work it is."""
 
 from __future__ import annotations
 
-import datetime
-import platform
 from dataclasses import dataclass
 from typing import Any
 
 from mnemoscope.core.errors import expected, positive_int
 
-__all__ = ["Settings", "environment"]
+__all__ = ["Settings"]
 
 _SEEDS = {False: 5, True: 3}
 """How many sets of weights are drawn, by `quick`: an interval from fewer than three says nothing."""
@@ -58,23 +56,3 @@ class Settings:
         """Return ``row["settings"]``."""
         found = {"quick": self.quick, "seeds": self.seeds_of(trained), "budget": self.budget}
         return found | ({} if self.train_minutes is None else {"train_minutes": self.train_minutes})
-
-
-def environment() -> dict[str, Any]:
-    """Return ``row["environment"]``: versions, threads, machine and date."""
-    import numpy
-    import scipy
-    import torch
-
-    from mnemoscope import __version__
-
-    return {
-        "mnemoscope": __version__,
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "numpy": numpy.__version__,
-        "scipy": scipy.__version__,
-        "threads": torch.get_num_threads(),
-        "machine": f"{platform.system()} {platform.machine()}",
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-    }

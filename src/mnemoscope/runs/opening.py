@@ -8,13 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from mnemoscope.core.environment import differences, environment
 from mnemoscope.core.errors import UserError, choice, expected, positive_int
 from mnemoscope.core.files import make_folder
 from mnemoscope.runs import names
 from mnemoscope.runs.canonical import canonical, returned
 from mnemoscope.runs.compare import flat_differences
 from mnemoscope.runs.document import read_document, write_document
-from mnemoscope.runs.environment import differences, environment
 from mnemoscope.runs.errors import Damaged, warn
 from mnemoscope.runs.layout import CHECKPOINTS, CONFIG, ENVIRONMENT, LOCK, METRICS, is_run
 from mnemoscope.runs.lock import Held, Lock

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import datetime
-import os
-import platform
 from collections import Counter
 from collections.abc import Sequence
 from typing import Literal
 
-import numpy as np
-import torch
-
-from mnemoscope import __version__
+from mnemoscope.core.environment import environment_facts
 from mnemoscope.report import Column, Page, Section, Statement, Table
 from mnemoscope.studies.study import Finding, Outcome, Part, Study
 
@@ -60,14 +54,9 @@ def study_page(study: Study, finding: Finding, outcomes: Sequence[Outcome], scal
         references=study.references,
         command=command,
         facts={
-            "date": str(datetime.date.today()),
             "scale": scale,
             "runs": f"{len(outcomes)} in {_duration(seconds)} of computing",
-            "mnemoscope": __version__,
-            "torch": str(torch.__version__),
-            "numpy": np.__version__,
-            "python": platform.python_version(),
-            "machine": f"{platform.machine()}, {os.cpu_count()} cores",
+            **{name: str(value) for name, value in environment_facts().items()},
         },
     )
 

@@ -1,7 +1,8 @@
-"""What a run ran on: versions, threads, machine, commit. Bit for bit the same numbers need the same of it."""
+"""Environment of a computation: versions, threads, machine, commit. Equal numbers, bit for bit, need an equal one."""
 
 from __future__ import annotations
 
+import datetime
 import functools
 import importlib.metadata
 import os
@@ -13,7 +14,7 @@ from typing import Any
 
 import mnemoscope
 
-__all__ = ["differences", "environment"]
+__all__ = ["differences", "environment", "environment_facts"]
 
 _PACKAGES = ("torch", "numpy", "safetensors", "scipy")
 _VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "CUBLAS_WORKSPACE_CONFIG")
@@ -28,6 +29,17 @@ def environment() -> dict[str, Any]:
         "machine": _machine(),
         "commit": {"mnemoscope": _commit(str(Path(mnemoscope.__file__).parent)), "here": _commit(_here())},
         "command": sys.argv[:],
+    }
+
+
+def environment_facts() -> dict[str, Any]:
+    """Return the environment in the few words that a page prints: versions, threads, machine and date."""
+    threads = _threads()
+    return {
+        **{name: version for name, version in _versions().items() if name != "safetensors"},
+        **({"threads": threads["torch_threads"]} if "torch_threads" in threads else {}),
+        "machine": f"{platform.system()} {platform.machine()}",
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
     }
 
 
