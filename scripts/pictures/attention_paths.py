@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from mnemoscope.core.chart import Chart, beside, lines, save
 from mnemoscope.measures.attention.paths import attention_paths
+from mnemoscope.report.chart import Chart, beside, lines, save
 from mnemoscope.theory import uniform_attention, uniform_attention_constant, uniform_attention_gradient
 
 LENGTH = 4096

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mnemoscope.core.chart import save
 from mnemoscope.measures.separation.conjecture import conjecture_lab
+from mnemoscope.report.chart import save
 
 
 def main() -> None:

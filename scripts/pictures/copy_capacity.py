@@ -8,8 +8,8 @@ import numpy as np
 import torch
 
 import mnemoscope as ms
-from mnemoscope.core.chart import beside, lines, save
 from mnemoscope.measures.copying import copy_capacity
+from mnemoscope.report.chart import beside, lines, save
 from mnemoscope.theory import copy_frontier, copy_weights
 
 

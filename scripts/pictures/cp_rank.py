@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from mnemoscope.core.chart import save
 from mnemoscope.measures.tensor_train.cp import cp_rank
+from mnemoscope.report.chart import save
 
 
 def main() -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from mnemoscope import theory
-from mnemoscope.core import chart
 from mnemoscope.measures.fisher.vector import fisher_memory
+from mnemoscope.report import chart
 
 FOLDER = Path(__file__).parents[2] / "docs" / "measures"
 SIZE, LAGS, FLOOR = 100, 160, 1e-5

@@ -10,8 +10,8 @@ import numpy as np
 import torch
 
 import mnemoscope as ms
-from mnemoscope.core import chart
 from mnemoscope.measures.gradients import gradient_norms
+from mnemoscope.report import chart
 
 FOLDER = Path(__file__).parents[2] / "docs" / "measures"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 
 import mnemoscope as ms
-from mnemoscope.core.chart import beside, heat_map, save
+from mnemoscope.report.chart import beside, heat_map, save
 
 
 def main() -> None:

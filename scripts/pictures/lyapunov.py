@@ -9,8 +9,8 @@ import numpy as np
 import torch
 
 import mnemoscope as ms
-from mnemoscope.core import chart
 from mnemoscope.measures.lyapunov import lyapunov_exponents
+from mnemoscope.report import chart
 
 FOLDER = Path(__file__).parents[2] / "docs" / "measures"
 UNITS = 64

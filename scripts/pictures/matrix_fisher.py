@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from mnemoscope.core.chart import beside, lines, save
 from mnemoscope.measures.fisher.matrix import matrix_fisher_memory
+from mnemoscope.report.chart import beside, lines, save
 
 SIZE = 8
 

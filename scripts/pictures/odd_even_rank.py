@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from mnemoscope.core.chart import Chart, beside, lines, save
 from mnemoscope.measures.tensor_train.odd_even import odd_even_rank
+from mnemoscope.report.chart import Chart, beside, lines, save
 from mnemoscope.theory import attaining_cores, odd_even_bound
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import torch
 
-from mnemoscope.core.chart import beside, save
 from mnemoscope.measures.degree import polynomial_degree
 from mnemoscope.nn.networks.birnn import BIRNN
+from mnemoscope.report.chart import beside, save
 
 
 def main() -> None:

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from mnemoscope.core.chart import beside, lines, save
 from mnemoscope.measures.fisher.queue import queue_fisher_memory
+from mnemoscope.report.chart import beside, lines, save
 
 U = V = np.diag([0.8, 0.6, 0.4, 0.2])
 W = np.ones((4, 4))

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 
 import mnemoscope as ms
-from mnemoscope.core import chart
 from mnemoscope.measures.cost.network import resources
+from mnemoscope.report import chart
 
 FOLDER = Path(__file__).parents[2] / "docs" / "measures"
 LENGTHS = (64, 128, 256, 512, 1024)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import torch
 
-from mnemoscope.core.chart import Chart, beside, lines, save
 from mnemoscope.measures.separation.rank import separation_rank
 from mnemoscope.nn.networks.rac import RAC
+from mnemoscope.report.chart import Chart, beside, lines, save
 
 
 def network(channels: int, hidden: int, layers: int) -> RAC:

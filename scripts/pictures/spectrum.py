@@ -7,9 +7,9 @@ from pathlib import Path
 import torch
 
 import mnemoscope as ms
-from mnemoscope.core.chart import save
 from mnemoscope.measures.spectral.matrix import spectrum
 from mnemoscope.measures.spectral.pseudo import pseudospectrum
+from mnemoscope.report.chart import save
 
 FOLDER = Path(__file__).parents[2] / "docs/measures"
 

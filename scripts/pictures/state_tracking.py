@@ -7,8 +7,8 @@ from pathlib import Path
 import torch
 
 import mnemoscope as ms
-from mnemoscope.core.chart import save
 from mnemoscope.measures.tracking import state_tracking_witness
+from mnemoscope.report.chart import save
 
 
 def main() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 import mnemoscope as ms
-from mnemoscope.core import chart
+from mnemoscope.report import chart
 from mnemoscope.tasks.drawing import draw_example
 
 FOLDER = Path(__file__).parents[2] / "docs" / "tasks"

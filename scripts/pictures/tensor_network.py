@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mnemoscope.core.chart import save
 from mnemoscope.measures.rac_graph.measure import tensor_network_figure
+from mnemoscope.report.chart import save
 
 
 def main() -> None:

@@ -16,10 +16,10 @@ from torch import nn
 
 import mnemoscope as ms
 from mnemoscope.cli.options import named_values, options_of
-from mnemoscope.core import chart
 from mnemoscope.core.errors import UserError
 from mnemoscope.core.result import Result, result
 from mnemoscope.measures import MEASURES, Measure
+from mnemoscope.report import chart
 
 
 @result

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays, floating_dtypes, integer_dtypes
 
-from mnemoscope.core import chart
 from mnemoscope.core.errors import UserError
 from mnemoscope.core.result import SCHEMA, Result, plain, result
+from mnemoscope.report import chart
 
 
 @result

@@ -14,13 +14,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mnemoscope.core.chart import save
 from mnemoscope.core.errors import UserError
 from mnemoscope.measures.rac_graph.contraction import contract_rac, to_quimb
 from mnemoscope.measures.rac_graph.graph import build_graph
 from mnemoscope.measures.rac_graph.measure import FIGURES, tensor_network, tensor_network_figure
 from mnemoscope.measures.separation.rank import separation_rank
 from mnemoscope.nn import RAC
+from mnemoscope.report.chart import save
 from mnemoscope.studies.claims.base import CLAIMS
 from mnemoscope.theory import (
     input_copies,

@@ -8,7 +8,7 @@ import torch
 from tests.tasks.every_task import small
 
 import mnemoscope as ms
-from mnemoscope.core import chart
+from mnemoscope.report import chart
 from mnemoscope.tasks.drawing import draw_example
 from mnemoscope.tasks.sketch import Row, example_rows, fold, image_lines, shades
 

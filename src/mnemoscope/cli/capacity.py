@@ -112,7 +112,7 @@ def capacity(
     """
     from mnemoscope import tasks
     from mnemoscope.cli.options import named_values
-    from mnemoscope.core import chart
+    from mnemoscope.report import chart
     from mnemoscope.training import compare_capacities
     from mnemoscope.training.capacity_inputs import checked_seeds, checked_training, maker
     from mnemoscope.training.drawing import draw_capacities

@@ -138,7 +138,7 @@ def _has_chance(entry: Measure) -> bool:
 def _run(entry: Measure, *, json: bool, plot: str | None, quick: bool = False, **given: Any) -> None:
     from mnemoscope.cli.measuring import apply, measure_options
     from mnemoscope.cli.sources import LINEAR, Source
-    from mnemoscope.core import chart
+    from mnemoscope.report import chart
 
     if plot is not None:
         chart.check_path(plot)

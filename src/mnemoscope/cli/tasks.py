@@ -81,7 +81,7 @@ def show(task: Name, set: Set = None, data: Data = None, seed: Seed = 0, plot: P
     import torch
 
     from mnemoscope.cli.task_facts import example, overview, print_task
-    from mnemoscope.core import chart
+    from mnemoscope.report import chart
 
     if plot is not None:
         chart.check_path(plot)

@@ -121,7 +121,7 @@ def train(
 
 def finish(work: Callable[[bool | None], Run | list[Run] | Capacity], plot: str | None, json: bool) -> None:
     """Do the work of a training and print what came out; of one that diverged or was interrupted the way on."""
-    from mnemoscope.core import chart
+    from mnemoscope.report import chart
     from mnemoscope.training import Capacity, Diverged
 
     if plot is not None:
@@ -150,7 +150,7 @@ def finish(work: Callable[[bool | None], Run | list[Run] | Capacity], plot: str 
 
 
 def _finish_search(found: Capacity, plot: str | None, json: bool) -> None:
-    from mnemoscope.core import chart
+    from mnemoscope.report import chart
 
     if plot is not None:
         chart.save(found.plot(), plot)

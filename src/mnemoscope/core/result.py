@@ -11,7 +11,6 @@ from typing import Any, ClassVar, TypeVar, cast, dataclass_transform
 
 import numpy as np
 
-from mnemoscope.core.chart import Chart
 from mnemoscope.core.references import reference
 
 __all__ = ["SCHEMA", "Result", "plain", "result"]
@@ -57,8 +56,8 @@ class Result(ABC):
         """The finding in one line."""
 
     @abstractmethod
-    def plot(self) -> Chart:
-        """Draw the finding as an Altair chart; `mnemoscope.core.chart.save` writes it to a file."""
+    def plot(self) -> Any:
+        """Draw the finding as an Altair chart; `mnemoscope.report.chart.save` writes it to a file."""
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self}>"

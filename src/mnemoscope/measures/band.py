@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from mnemoscope.core.chart import PALETTE, Chart, styled
+from mnemoscope.report.chart import PALETTE, Chart, styled
 
 __all__ = ["banded"]
 

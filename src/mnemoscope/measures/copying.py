@@ -8,7 +8,6 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from torch import nn
 
-from mnemoscope.core import chart
 from mnemoscope.core.errors import UserError
 from mnemoscope.core.result import Result, result
 from mnemoscope.core.ring import Real
@@ -16,6 +15,7 @@ from mnemoscope.measures.dynamics import prepare
 from mnemoscope.measures.registry import measure
 from mnemoscope.nn.first_order import FirstOrder
 from mnemoscope.nn.recurrent import Recurrent
+from mnemoscope.report import chart
 from mnemoscope.theory.formulas.copying import copy_frontier, copy_limit, copy_parameters
 from mnemoscope.theory.formulas.linear import (
     LinearLayer,

@@ -8,7 +8,6 @@ import numpy as np
 from jaxtyping import Int64
 from torch import nn
 
-from mnemoscope.core import chart
 from mnemoscope.core.errors import UserError, choice, expected, positive_int
 from mnemoscope.core.prime import PRIMES
 from mnemoscope.core.result import Result, result
@@ -16,6 +15,7 @@ from mnemoscope.measures.degree_interpolation import image_rank, line_degrees, s
 from mnemoscope.measures.dynamics import prepare
 from mnemoscope.measures.registry import measure
 from mnemoscope.nn.networks.cprnn import CPBIRNN
+from mnemoscope.report import chart
 from mnemoscope.theory.formulas.degree import birnn_degree, birnn_input_degree, cp_image_dimension
 
 __all__ = ["PolynomialDegree", "polynomial_degree"]

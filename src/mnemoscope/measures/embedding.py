@@ -8,12 +8,12 @@ import numpy as np
 from jaxtyping import Float
 from torch import nn
 
-from mnemoscope.core import chart
 from mnemoscope.core.arrays import positive
 from mnemoscope.core.result import Result, result
 from mnemoscope.measures.copying import layers_of
 from mnemoscope.measures.dynamics import prepare
 from mnemoscope.measures.registry import measure
+from mnemoscope.report import chart
 from mnemoscope.theory.formulas.linear import LatentEmbedding, LinearLayer, is_deep, unrolled_states
 from mnemoscope.theory.formulas.linear import latent_embedding as embed
 

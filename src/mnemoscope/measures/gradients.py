@@ -11,7 +11,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from mnemoscope.core import chart
 from mnemoscope.core.arrays import non_negative
 from mnemoscope.core.errors import Description, expected, positive_int
 from mnemoscope.core.result import Result, result
@@ -22,6 +21,7 @@ from mnemoscope.measures.growth import fit_growth
 from mnemoscope.measures.registry import measure
 from mnemoscope.measures.threads import few_threads
 from mnemoscope.measures.trajectory import drive
+from mnemoscope.report import chart
 
 __all__ = ["GradientNorms", "gradient_norms"]
 

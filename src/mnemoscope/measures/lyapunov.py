@@ -10,7 +10,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from mnemoscope.core import chart
 from mnemoscope.core.arrays import non_negative
 from mnemoscope.core.errors import expected, positive_int
 from mnemoscope.core.result import Result, result
@@ -19,6 +18,7 @@ from mnemoscope.measures.eigenvalues import log_moduli
 from mnemoscope.measures.registry import measure
 from mnemoscope.measures.threads import few_threads
 from mnemoscope.measures.trajectory import Path, constant_jacobians, drive
+from mnemoscope.report import chart
 
 __all__ = ["LyapunovExponents", "lyapunov_exponents"]
 

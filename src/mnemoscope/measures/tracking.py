@@ -9,7 +9,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from mnemoscope.core import chart
 from mnemoscope.core.errors import UserError, positive_int
 from mnemoscope.core.result import Result, result
 from mnemoscope.measures.dynamics import Transition, prepare, transition
@@ -18,6 +17,7 @@ from mnemoscope.measures.tracking_search import Confused, final_states, invisibl
 from mnemoscope.nn.first_order import FirstOrder
 from mnemoscope.nn.networks.second_order import SecondOrderRNN
 from mnemoscope.nn.recurrent import Recurrent
+from mnemoscope.report import chart
 from mnemoscope.theory.formulas.tracking import product_tracker
 
 __all__ = ["StateTrackingWitness", "state_tracking_witness"]

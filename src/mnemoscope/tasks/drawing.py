@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from mnemoscope.core import chart
+from mnemoscope.report import chart
 from mnemoscope.tasks.base import Task
 from mnemoscope.tasks.batch import Batch
 

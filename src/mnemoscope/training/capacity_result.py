@@ -7,9 +7,9 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from mnemoscope.core import chart
 from mnemoscope.core.intervals import wilson
 from mnemoscope.core.result import Result, result
+from mnemoscope.report import chart
 from mnemoscope.training.drawing import draw_capacities
 from mnemoscope.training.statistics import Comparison, compare_paired
 

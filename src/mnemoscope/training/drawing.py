@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mnemoscope.core import chart
+from mnemoscope.report import chart
 
 if TYPE_CHECKING:
     from mnemoscope.training.capacity_result import Capacity

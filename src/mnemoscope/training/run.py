@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mnemoscope.core.chart import Chart
 from mnemoscope.core.errors import MnemoscopeError
 from mnemoscope.core.result import plain
+from mnemoscope.report.chart import Chart
 from mnemoscope.runs.record import Metrics
 from mnemoscope.tasks import Task
 from mnemoscope.training.member import Ending

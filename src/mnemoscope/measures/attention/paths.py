@@ -8,12 +8,12 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from mnemoscope.core.arrays import positive
-from mnemoscope.core.chart import HEIGHT, Chart, beside, heat_map, lines
 from mnemoscope.core.errors import Description, UserError, choice, expected
 from mnemoscope.core.result import Result, result
 from mnemoscope.measures.attention.dependency import attention_kappa, dependency_depths, path_weights
 from mnemoscope.measures.attention.norms import norms_of_powers, norms_of_products, norms_of_totals
 from mnemoscope.measures.registry import measure
+from mnemoscope.report.chart import HEIGHT, Chart, beside, heat_map, lines
 from mnemoscope.theory.formulas.attention import attention_matrix, uniform_attention, uniform_attention_exponent
 
 __all__ = ["AttentionPaths", "attention_paths"]

@@ -7,8 +7,8 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from mnemoscope.core import chart
 from mnemoscope.core.result import Result, result
+from mnemoscope.report import chart
 
 __all__ = ["MemoryCapacity"]
 

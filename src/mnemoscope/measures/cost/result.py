@@ -7,9 +7,9 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float, Int
 
-from mnemoscope.core import chart
 from mnemoscope.core.memory import human
 from mnemoscope.core.result import Result, result
+from mnemoscope.report import chart
 
 __all__ = ["Resources"]
 

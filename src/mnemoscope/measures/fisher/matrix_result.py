@@ -7,8 +7,8 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from mnemoscope.core.chart import Chart, lines
 from mnemoscope.core.result import Result, result
+from mnemoscope.report.chart import Chart, lines
 
 __all__ = ["MatrixFisherMemory"]
 

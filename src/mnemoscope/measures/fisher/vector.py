@@ -9,13 +9,13 @@ import numpy as np
 from jaxtyping import Float
 
 from mnemoscope.core.arrays import positive, square, vector
-from mnemoscope.core.chart import Chart, beside, heat_map, lines
 from mnemoscope.core.errors import UserError, positive_int
 from mnemoscope.core.result import Result, result
 from mnemoscope.measures.fisher.curve import directions, interference, responses
 from mnemoscope.measures.fisher.vector_factor import Coordinates
 from mnemoscope.measures.fisher.vector_precision import Question, Settled, digits, settle
 from mnemoscope.measures.registry import measure
+from mnemoscope.report.chart import Chart, beside, heat_map, lines
 
 __all__ = ["FisherMemory", "fisher_memory"]
 

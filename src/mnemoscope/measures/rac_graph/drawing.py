@@ -6,8 +6,8 @@ from collections import defaultdict
 from itertools import pairwise
 from typing import Any
 
-from mnemoscope.core import chart
 from mnemoscope.measures.rac_graph.graph import Node, RACGraph
+from mnemoscope.report import chart
 
 __all__ = ["draw"]
 

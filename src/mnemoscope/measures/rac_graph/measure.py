@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 from jaxtyping import Int64
 
-from mnemoscope.core import chart
 from mnemoscope.core.errors import choice, expected, positive_int
 from mnemoscope.core.result import Result, result
 from mnemoscope.measures.rac_graph.cut import min_cut
@@ -18,6 +17,7 @@ from mnemoscope.measures.rac_graph.graph import RACGraph, build_graph
 from mnemoscope.measures.registry import measure
 from mnemoscope.measures.separation.inputs import start_set
 from mnemoscope.nn.networks.rac import RAC
+from mnemoscope.report import chart
 
 __all__ = ["FIGURES", "TensorNetwork", "tensor_network", "tensor_network_figure"]
 

@@ -13,7 +13,6 @@ import numpy as np
 import torch
 from jaxtyping import Int
 
-from mnemoscope.core import chart
 from mnemoscope.core.arrays import positive
 from mnemoscope.core.errors import expected, positive_int
 from mnemoscope.core.result import Result, result
@@ -23,6 +22,7 @@ from mnemoscope.measures.separation.counterexample import Counterexample
 from mnemoscope.measures.separation.exact import exact_rank
 from mnemoscope.measures.separation.inputs import random_templates, require_grid
 from mnemoscope.nn.networks.rac import RAC
+from mnemoscope.report import chart
 from mnemoscope.theory.formulas.separation import separation_upper
 
 __all__ = ["ConjectureLab", "conjecture_lab"]

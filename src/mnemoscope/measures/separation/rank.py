@@ -10,7 +10,6 @@ import torch
 from jaxtyping import Float
 from torch import nn
 
-from mnemoscope.core import chart
 from mnemoscope.core.errors import UserError, positive_int
 from mnemoscope.core.result import Result, result
 from mnemoscope.core.ring import PRIMES, Prime, Real
@@ -22,6 +21,7 @@ from mnemoscope.measures.separation.inputs import Templates, check_unit, require
 from mnemoscope.measures.separation.spectrum import Spectrum, lost, scaled, spectrum_of
 from mnemoscope.nn.networks.rac import RAC
 from mnemoscope.nn.recurrent import Recurrent
+from mnemoscope.report import chart
 from mnemoscope.theory.formulas.separation import separation_lower, separation_upper
 
 __all__ = ["SeparationRank", "separation_rank"]

@@ -8,11 +8,11 @@ import numpy as np
 from jaxtyping import Int
 from torch import nn
 
-from mnemoscope.core import chart
 from mnemoscope.core.errors import expected, positive_int
 from mnemoscope.core.result import Result, result
 from mnemoscope.measures.registry import measure
 from mnemoscope.measures.separation.rank import separation_rank
+from mnemoscope.report import chart
 
 __all__ = ["SeparationSaturation", "separation_saturation"]
 

@@ -9,7 +9,6 @@ import numpy as np
 from jaxtyping import Complex, Float
 
 from mnemoscope.core.arrays import positive
-from mnemoscope.core.chart import PALETTE, WIDTH, Chart, styled
 from mnemoscope.core.errors import expected, positive_int
 from mnemoscope.core.memory import require
 from mnemoscope.core.result import Result, result
@@ -18,6 +17,7 @@ from mnemoscope.measures.spectral.angles import resolvent
 from mnemoscope.measures.spectral.powers import spectral_norm
 from mnemoscope.measures.spectral.schur import schur_form
 from mnemoscope.measures.spectral.state_matrix import state_matrix
+from mnemoscope.report.chart import PALETTE, WIDTH, Chart, styled
 
 __all__ = ["Pseudospectrum", "pseudospectrum"]
 

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 from jaxtyping import Complex, Float, Inexact, Int
 
-from mnemoscope.core.chart import PALETTE, Chart, beside, lines, styled
 from mnemoscope.core.result import Result, result
+from mnemoscope.report.chart import PALETTE, Chart, beside, lines, styled
 
 __all__ = ["Spectrum"]
 

@@ -9,11 +9,11 @@ import numpy as np
 from jaxtyping import Complex, Float
 from torch import nn
 
-from mnemoscope.core.chart import Chart, beside, lines
 from mnemoscope.core.errors import Description, expected
 from mnemoscope.core.result import Result, result
 from mnemoscope.measures.spectral.matrix import spectrum_of
 from mnemoscope.measures.spectral.state_matrix import state_matrix
+from mnemoscope.report.chart import Chart, beside, lines
 
 __all__ = ["Spectra", "spectra"]
 

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 from jaxtyping import Float, Int64
 
-from mnemoscope.core import chart
 from mnemoscope.core.arrays import positive
 from mnemoscope.core.errors import UserError, positive_int
 from mnemoscope.core.memory import require
@@ -17,6 +16,7 @@ from mnemoscope.core.result import Result, result
 from mnemoscope.measures.registry import measure
 from mnemoscope.measures.tensor_train.cores import Cores, bond_ceilings, checked_cores
 from mnemoscope.measures.tensor_train.odd_even import best_partition, exact_matricisation_rank
+from mnemoscope.report import chart
 
 __all__ = ["CPRank", "cp_als", "cp_rank"]
 

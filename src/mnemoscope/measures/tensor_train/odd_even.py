@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 import numpy as np
 from jaxtyping import Int64
 
-from mnemoscope.core import chart
 from mnemoscope.core.errors import UserError, expected
 from mnemoscope.core.prime import PRIMES, Prime
 from mnemoscope.core.result import Result, result
@@ -22,6 +21,7 @@ from mnemoscope.measures.tensor_train.cores import (
     matricisation_rank,
     rank_ceiling,
 )
+from mnemoscope.report import chart
 from mnemoscope.theory.formulas.tensor_train import generic_odd_even_rank, odd_even_bound
 
 __all__ = ["OddEvenRank", "best_partition", "exact_matricisation_rank", "odd_even_rank"]

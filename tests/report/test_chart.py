@@ -11,8 +11,8 @@ import vl_convert
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemoscope.core import chart
 from mnemoscope.core.errors import UserError
+from mnemoscope.report import chart
 
 CURVES = {"a": ([1, 2, 3], [1.0, 4.0, 9.0]), "b": ([1, 2, 3], [2.0, np.nan, -1.0])}
 
@@ -26,7 +26,7 @@ def rows(drawn):
 
 
 def test_importing_costs_no_altair():
-    code = "import mnemoscope.core.chart, mnemoscope.core.result, sys; print('altair' in sys.modules)"
+    code = "import mnemoscope.report.chart, mnemoscope.core.result, sys; print('altair' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stdout == "False\n", done.stderr
 
