@@ -10,8 +10,9 @@ from xml.etree import ElementTree
 import pytest
 from tests.report.sample import HOSTILE, crowded, page, vanished
 
+from mnemoscope.core.numbers import number
 from mnemoscope.report import write
-from mnemoscope.report.tables import figure_csv, number, table_csv, table_latex
+from mnemoscope.report.tables import figure_csv, table_csv, table_latex
 from mnemoscope.report.theme import DARK, LIGHT
 
 FIGURES = {one.name: one for section in page().sections for one in section.figures}

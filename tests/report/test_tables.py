@@ -1,4 +1,4 @@
-"""Tables as CSV and LaTeX, and numbers for readers."""
+"""Tables as CSV and LaTeX."""
 
 from __future__ import annotations
 
@@ -7,51 +7,12 @@ import io
 import math
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.report.sample import page
 
 from mnemoscope.report import Column, Table
-from mnemoscope.report.tables import figure_csv, latex, number, raised, table_csv, table_latex
-
-NUMBERS = [
-    (16640, "16,640"),
-    (0.123456, "0.1235"),
-    (1234567.0, "1.235\u00d710⁶"),
-    (999999.9, "1\u00d710⁶"),
-    (-0.0000123, "\u22121.23\u00d710⁻⁵"),
-    (0.001, "0.001"),
-    (2.10, "2.1"),
-    (100.0, "100"),
-    (0.0, "0"),
-    (-3, "\u22123"),
-    (None, "\u2013"),
-    ("as it is", "as it is"),
-    (True, "yes"),
-    (math.inf, "∞"),
-    (-math.inf, "\u2212∞"),
-    (math.nan, "not a number"),
-    (12345678901, "1.235\u00d710¹⁰"),
-]
-
-
-@pytest.mark.parametrize(("value", "text"), NUMBERS)
-def test_numbers(value, text):
-    assert number(value) == text
-
-
-@given(st.floats(-1e300, 1e300))
-def test_a_number_keeps_four_digits(value):
-    text = number(value).replace("\u2212", "-").replace(",", "")
-    mantissa, _, power = text.partition("\u00d710")
-    back = {mark: plain for plain, mark in zip("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻", strict=True)}
-    read = float(f"{mantissa}e{''.join(back[letter] for letter in power) or 0}")
-    assert read == pytest.approx(value, rel=5.1e-4, abs=0)
-
-
-def test_raised():
-    assert raised(-120) == "⁻¹²⁰"
+from mnemoscope.report.tables import figure_csv, latex, table_csv, table_latex
 
 
 @given(st.text())

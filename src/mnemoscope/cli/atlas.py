@@ -145,7 +145,8 @@ def _environments(rows: list[Row]) -> list[dict[str, Any]]:
 def _print_table(rows: list[Row]) -> None:
     from rich.table import Table
 
-    from mnemoscope.profiles.drawing import number, spoken
+    from mnemoscope.core.numbers import number
+    from mnemoscope.profiles.drawing import spoken
     from mnemoscope.profiles.rows import scalar, value
 
     out = console(wide=True)

@@ -12,7 +12,8 @@ from rich.table import Table
 
 from mnemoscope.cli.output import console
 from mnemoscope.cli.runs_options import printable, size_text
-from mnemoscope.cli.runs_table import number, short_ids, when
+from mnemoscope.cli.runs_table import short_ids, when
+from mnemoscope.core.numbers import number
 
 if TYPE_CHECKING:
     from mnemoscope.runs import Record

@@ -12,8 +12,9 @@ from rich.table import Table
 
 from mnemoscope.cli.output import console
 from mnemoscope.cli.runs_options import printable
+from mnemoscope.core.numbers import number
 
-__all__ = ["document", "number", "print_table", "short_ids", "when"]
+__all__ = ["document", "print_table", "short_ids", "when"]
 
 _JSON = ("spec", "summary", "last", "environment")
 _INTERNAL = ("signature", "checksum")
@@ -82,11 +83,6 @@ def _shared(one: str, other: str) -> int:
     return next(
         (place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
     )
-
-
-def number(value: float | None) -> str:
-    """Return a number with the digits that a table has room for."""
-    return "" if value is None else f"{value:.4g}"
 
 
 def when(created: str | None) -> str:

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, TypeVar, cast, dataclass_transform
 
 import numpy as np
 
+from mnemoscope.core.numbers import number
 from mnemoscope.core.references import reference
 
 __all__ = ["SCHEMA", "Result", "plain", "result"]
@@ -132,6 +133,6 @@ def _short(value: Any) -> str:
         return "-"
     if isinstance(value, bool | np.bool_):
         return "yes" if value else "no"
-    if isinstance(value, float | complex | np.inexact):
+    if isinstance(value, complex | np.complexfloating):
         return f"{value:.8g}"
-    return str(value)
+    return number(float(value), 8) if isinstance(value, float | np.floating) else str(value)

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from mnemoscope.core.intervals import difference
-from mnemoscope.profiles.drawing import number, slug, spoken
+from mnemoscope.core.numbers import number
+from mnemoscope.profiles.drawing import slug, spoken
 from mnemoscope.profiles.rows import Row, is_done, key, label, scalar
 from mnemoscope.report import Cell, Column, Headline, Section, Statement, Table
 

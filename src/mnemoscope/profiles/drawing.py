@@ -2,36 +2,27 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
 from typing import Any, Literal
 
+from mnemoscope.core.numbers import DASH, interval, number
 from mnemoscope.profiles.rows import Row, data, is_done, key, label, part, scalar
 from mnemoscope.report.figure import Mark, Ranked, Series, Value
 from mnemoscope.report.page import Headline
 
-DASH = "\N{EN DASH}"
-"""What stands for a number that does not exist."""
-
 __all__ = [
-    "DASH",
     "command",
     "curve",
     "headline",
     "lag_grid",
     "notes",
-    "number",
     "ranked",
     "shown",
     "slug",
     "spoken",
     "subject_rows",
 ]
-
-
-_WHOLE = 1e9
-"""Below which whole numbers are written in full."""
 
 
 def lag_grid(longest: int) -> list[int]:
@@ -48,24 +39,6 @@ def lag_grid(longest: int) -> list[int]:
     return found
 
 
-def number(value: float | None, digits: int = 3) -> str:
-    """Return a number in a few digits: ``1,234``, ``0.0123``, ``3.2e-09``; a dash for none.
-
-    Examples
-    --------
-    >>> number(1234.5), number(0.01234), number(3.21e-9), number(None)
-    ('1,234', '0.0123', '3.21e-09', '–')
-    """
-    if value is None or not math.isfinite(value):
-        return DASH
-    if value == int(value) and abs(value) < _WHOLE:
-        return f"{int(value):,}"
-    size = math.floor(math.log10(abs(float(f"{value:.{digits - 1}e}"))))
-    if not -4 < size < 9:
-        return f"{value:.{digits - 1}e}"
-    return f"{value:,.{max(0, digits - 1 - size)}f}"
-
-
 def slug(kind: str, place: int, row: Row) -> str:
     """Return the name of a network's own table: by its place as well, since two names may leave the same letters.
 
@@ -79,11 +52,7 @@ def slug(kind: str, place: int, row: Row) -> str:
 
 def spoken(found: dict[str, Any] | None) -> str:
     """Return a scalar with its interval: ``1.91 (1.88 to 1.94)``."""
-    if found is None or found["value"] is None:
-        return DASH
-    if found["lower"] is None or found["upper"] is None or found["lower"] == found["upper"]:
-        return number(found["value"])
-    return f"{number(found['value'])} ({number(found['lower'])} to {number(found['upper'])})"
+    return DASH if found is None else interval(found["value"], found["lower"], found["upper"])
 
 
 def shown(rows: Sequence[Row], name: str) -> list[Row]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from mnemoscope.core.numbers import number
 from mnemoscope.core.references import REFERENCES
 from mnemoscope.nn.registry import NETWORKS, card
 from mnemoscope.profiles.comparison import comparative_statements, differences_section
-from mnemoscope.profiles.drawing import number, spoken
+from mnemoscope.profiles.drawing import spoken
 from mnemoscope.profiles.methods import methods
 from mnemoscope.profiles.registry import parts
 from mnemoscope.profiles.rows import Row, key, label, part, scalar

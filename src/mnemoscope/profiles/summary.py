@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from mnemoscope.profiles.drawing import number, spoken
+from mnemoscope.core.numbers import number
+from mnemoscope.profiles.drawing import spoken
 from mnemoscope.profiles.registry import parts
 from mnemoscope.profiles.rows import Row, label, part, scalar, value
 from mnemoscope.report import Statement

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from mnemoscope.core.numbers import number, raised
 from mnemoscope.report.figure import Number
-from mnemoscope.report.tables import number, raised
 
 __all__ = ["Scale", "drawable", "padded"]
 

@@ -6,8 +6,8 @@ import unicodedata
 from collections.abc import Iterable
 from xml.etree import ElementTree
 
+from mnemoscope.core.numbers import RAISED
 from mnemoscope.report.palette import Look
-from mnemoscope.report.tables import RAISED
 
 __all__ = ["COLUMN", "FAINT", "INK", "SOFT", "Canvas", "shortened", "width_of"]
 

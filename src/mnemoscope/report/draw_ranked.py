@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from mnemoscope.core.numbers import number
 from mnemoscope.report.axes import Scale, drawable, padded
 from mnemoscope.report.canvas import FAINT, SOFT, Canvas, shortened, width_of
 from mnemoscope.report.figure import Ranked, Value
 from mnemoscope.report.names import Named, Shown
-from mnemoscope.report.tables import number
 
 __all__ = ["draw_ranked"]
 

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mnemoscope.core.files import writable, write_atomic
+from mnemoscope.core.numbers import number
 from mnemoscope.core.references import REFERENCES
 from mnemoscope.report.check import check, references
 from mnemoscope.report.data import embedded, page_data
 from mnemoscope.report.page import Page, Statement
 from mnemoscope.report.palette import looks
-from mnemoscope.report.tables import number
 from mnemoscope.report.theme import colours
 
 if TYPE_CHECKING:

@@ -1,17 +1,18 @@
-"""Tables as text: CSV for a spreadsheet, LaTeX for a paper, and the short form of a number."""
+"""Tables as text: CSV for a spreadsheet, with all digits, and LaTeX for a paper."""
 
 from __future__ import annotations
 
 import csv
 import io
-import math
+import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 
+from mnemoscope.core.numbers import RAISED, number
 from mnemoscope.report.figure import Curves, Figure, Plane, Ranked
 from mnemoscope.report.page import Cell, Entry, Table
 
-__all__ = ["RAISED", "figure_csv", "latex", "number", "raised", "table_csv", "table_latex"]
+__all__ = ["figure_csv", "latex", "table_csv", "table_latex"]
 
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -45,46 +46,8 @@ _LATEX = {
     "\u2026": r"\dots{}",
     "\u00a0": "~",
 }
-RAISED = dict(zip("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻", strict=True))
-"""Digits as they stand in a power."""
-
-
-def number(value: Cell, digits: int = 4) -> str:
-    """Return a number as a reader wants it: few digits, groups of thousands, powers of ten where it is far from one.
-
-    Examples
-    --------
-    >>> number(16640), number(0.123456), number(3.2e-7), number(None), number(float("inf"))
-    ('16,640', '0.1235', '3.2×10⁻⁷', '–', '∞')
-    """
-    if value is None or isinstance(value, str):
-        return "\u2013" if value is None else value
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if not math.isfinite(value):
-        return "not a number" if math.isnan(value) else "∞" if value > 0 else "\u2212∞"
-    text = _finite(value, digits)
-    return "\u2212" + text[1:] if text.startswith("-") else text
-
-
-def _finite(value: float, digits: int) -> str:
-    if isinstance(value, int) and abs(value) < 10**9:
-        return f"{value:,}"
-    if value == 0:
-        return "0"
-    rounded = float(f"{value:.{digits}g}")
-    if 1e-3 <= abs(rounded) < 1e6:
-        places = max(0, digits - 1 - math.floor(math.log10(abs(rounded))))
-        text = f"{rounded:,.{places}f}"
-        return text.rstrip("0").rstrip(".") if "." in text else text
-    mantissa, _, exponent = f"{value:.{digits - 1}e}".partition("e")
-    mantissa = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
-    return f"{mantissa}\u00d710{raised(int(exponent))}"
-
-
-def raised(power: int) -> str:
-    """Return a whole number as it stands in a power: ``⁻³``."""
-    return "".join(RAISED[letter] for letter in str(power))
+_PLAIN = {mark: plain for plain, mark in RAISED.items()}
+_POWER = re.compile(f"[{''.join(_PLAIN)}]+")
 
 
 def latex(text: str) -> str:
@@ -95,15 +58,13 @@ def latex(text: str) -> str:
     >>> latex("50% of W_hh & more")
     '50\\% of W\\_hh \\& more'
     """
-    return "".join(_latex_letter(letter) for letter in " ".join(text.split()))
+    shown = "".join(_latex_letter(letter) for letter in " ".join(text.split()))
+    return _POWER.sub(lambda found: f"$^{{{''.join(_PLAIN[letter] for letter in found[0])}}}$", shown)
 
 
 def _latex_letter(letter: str) -> str:
     if letter in _LATEX:
         return _LATEX[letter]
-    if letter in RAISED.values():
-        plain = next(key for key, raised in RAISED.items() if raised == letter)
-        return f"$^{{{plain}}}$"
     # A control letter would break the file, and shows nothing.
     return "" if unicodedata.category(letter) in ("Cc", "Cf", "Cs") else letter
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from mnemoscope.core.numbers import number
 from mnemoscope.measures import Resources
-from mnemoscope.profiles.drawing import command, notes, number, ranked, shown, spoken, subject_rows
+from mnemoscope.profiles.drawing import command, notes, ranked, shown, spoken, subject_rows
 from mnemoscope.profiles.equal import COUNTED
 from mnemoscope.profiles.registry import Call, Context, Part, PartResult, Scalar, part
 from mnemoscope.profiles.rows import Row, key, label, scalar, value

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from mnemoscope.core.numbers import number
 from mnemoscope.profiles.theorems.subject import Subject
-from mnemoscope.profiles.theorems.table import Finding, number, theorem
+from mnemoscope.profiles.theorems.table import Finding, theorem
 from mnemoscope.theory.formulas.capacity import capacity_from_eigenvalues, controllability_rank
 
 _MOST = 512

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from mnemoscope.core.numbers import number
 from mnemoscope.nn.networks.cp import CP
 from mnemoscope.nn.networks.tt import TT
 from mnemoscope.profiles.theorems.subject import Subject
-from mnemoscope.profiles.theorems.table import Finding, number, theorem
+from mnemoscope.profiles.theorems.table import Finding, theorem
 from mnemoscope.theory.formulas.tensor_train import generic_odd_even_rank, odd_even_bound
 
 

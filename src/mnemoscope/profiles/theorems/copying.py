@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 
+from mnemoscope.core.numbers import number
 from mnemoscope.profiles.theorems.subject import Subject
-from mnemoscope.profiles.theorems.table import Finding, number, theorem
+from mnemoscope.profiles.theorems.table import Finding, theorem
 from mnemoscope.theory.formulas.copying import copy_frontier, copy_limit, copy_parameters, critical_width
 
 _SYMBOLS = 10

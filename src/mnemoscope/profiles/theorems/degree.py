@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from mnemoscope.core.numbers import number
 from mnemoscope.nn.networks.birnn import BIRNN, Bilinear
 from mnemoscope.nn.networks.cprnn import CPBIRNN, CPRNN
 from mnemoscope.nn.networks.mirnn import MIRNN
 from mnemoscope.nn.networks.rac import RAC
 from mnemoscope.nn.networks.second_order import SecondOrderRNN
 from mnemoscope.profiles.theorems.subject import Subject
-from mnemoscope.profiles.theorems.table import Finding, number, theorem
+from mnemoscope.profiles.theorems.table import Finding, theorem
 from mnemoscope.theory.formulas.degree import birnn_degree, birnn_input_degree, cp_image_dimension
 
 _STEPS = 8

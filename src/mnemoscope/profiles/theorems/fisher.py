@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from mnemoscope.core.errors import UserError
+from mnemoscope.core.numbers import number
 from mnemoscope.profiles.theorems.subject import Subject
-from mnemoscope.profiles.theorems.table import Finding, number, theorem
+from mnemoscope.profiles.theorems.table import Finding, theorem
 from mnemoscope.theory.formulas.fisher import amplification_bound, delay_line_curve, triangular_fisher_bounds
 
 _LAG = 10

@@ -6,10 +6,11 @@ import math
 
 import numpy as np
 
+from mnemoscope.core.numbers import number
 from mnemoscope.nn.networks.nnrnn import NNRNN
 from mnemoscope.nn.networks.soft_orth import SoftOrth
 from mnemoscope.profiles.theorems.subject import Subject
-from mnemoscope.profiles.theorems.table import Finding, number, theorem
+from mnemoscope.profiles.theorems.table import Finding, theorem
 
 _STEPS = 100
 _ROUNDING = 1e-6

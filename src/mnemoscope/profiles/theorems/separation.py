@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from mnemoscope.core.numbers import number
 from mnemoscope.nn.networks.birnn import Bilinear
 from mnemoscope.nn.networks.cprnn import CPRNN
 from mnemoscope.nn.networks.mirnn import MIRNN
 from mnemoscope.nn.networks.rac import RAC
 from mnemoscope.nn.networks.second_order import SecondOrderRNN
 from mnemoscope.profiles.theorems.subject import Subject
-from mnemoscope.profiles.theorems.table import Finding, number, theorem
+from mnemoscope.profiles.theorems.table import Finding, theorem
 from mnemoscope.theory.formulas.rac_graph import network_leaves, start_end_units
 from mnemoscope.theory.formulas.separation import (
     conjecture_bound,

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from mnemoscope.core.numbers import number
 from mnemoscope.measures.spectral.kreiss import kreiss_constant
 from mnemoscope.nn.maps.exponential import Exponential
 from mnemoscope.nn.maps.fourier import Fourier
@@ -13,7 +14,7 @@ from mnemoscope.nn.maps.givens import Givens
 from mnemoscope.nn.maps.householder import Householder
 from mnemoscope.nn.networks.nnrnn import NNRNN
 from mnemoscope.profiles.theorems.subject import Subject
-from mnemoscope.profiles.theorems.table import Finding, number, theorem
+from mnemoscope.profiles.theorems.table import Finding, theorem
 
 _MOST = 128
 """Units up to which the Kreiss constant is computed here."""

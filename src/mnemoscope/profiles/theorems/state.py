@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from torch import nn
 
+from mnemoscope.core.numbers import number
 from mnemoscope.nn.networks.gated import GRU, LSTM
 from mnemoscope.nn.networks.h_detach import HDetachLSTM
 from mnemoscope.profiles.theorems.subject import Subject
-from mnemoscope.profiles.theorems.table import Finding, number, theorem
+from mnemoscope.profiles.theorems.table import Finding, theorem
 
 _STEPS = 100
 

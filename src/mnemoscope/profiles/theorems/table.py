@@ -12,7 +12,7 @@ from typing import Any, Literal
 from mnemoscope.core.errors import UserError
 from mnemoscope.profiles.theorems.subject import Subject
 
-__all__ = ["NO_THEOREM", "TOPICS", "Finding", "Theorem", "number", "says", "theorem", "theorems"]
+__all__ = ["NO_THEOREM", "TOPICS", "Finding", "Theorem", "says", "theorem", "theorems"]
 
 Status = Literal["exact", "bound", "conjecture"]
 
@@ -132,25 +132,6 @@ def says(network: Any) -> list[dict[str, Any]]:
     missing = [topic for topic in NO_THEOREM if topic not in spoken] if subject.kind == "recurrent" else []
     order = list(TOPICS)
     return sorted([*found, *(_silence(topic, subject) for topic in missing)], key=lambda s: order.index(s["topic"]))
-
-
-def number(value: float) -> str:
-    """Return a number for a sentence: whole ones in full up to 15 digits, others to four figures.
-
-    Examples
-    --------
-    >>> number(1234567), number(0.123456), number(10**40), number(0.0)
-    ('1,234,567', '0.1235', '10^40.0', '0')
-    """
-    if abs(value) >= 1e15:
-        return f"{'-' if value < 0 else ''}10^{_log10(abs(value)):.1f}"
-    if value == round(value):
-        return f"{round(value):,}"
-    return f"{value:.4g}"
-
-
-def _log10(value: float) -> float:
-    return math.log10(value)  # of an int of any size too
 
 
 def _row(entry: Theorem, finding: Finding) -> dict[str, Any]:

@@ -5,7 +5,7 @@ const raised = (number) => [...String(number)].map((letter) => RAISED[letter]).j
 function format(value, digits = 4) {
   if (value === null || value === undefined) return "–";
   if (!finite(value)) return { inf: "∞", "-inf": "−∞" }[value] ?? "not a number";
-  if (value === 0) return "0";
+  if (Number.isInteger(value) && Math.abs(value) < 1e9) return (value < 0 ? "−" : "") + Math.abs(value).toLocaleString("en");
   const size = Math.abs(Number(value.toPrecision(digits)));
   const sign = value < 0 ? "−" : "";
   if (size >= 1e6 || size < 1e-3) {

@@ -1,0 +1,88 @@
+"""Numbers for readers: the one rule of their digits."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mnemoscope.core.numbers import interval, number, raised
+
+BACK = {mark: plain for plain, mark in zip("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻", strict=True)}
+
+NUMBERS = [
+    (16640, "16,640"),
+    (0.123456, "0.1235"),
+    (1234567.0, "1,234,567"),
+    (1234567.5, "1.235\u00d710⁶"),
+    (999999.9, "1\u00d710⁶"),
+    (-0.0000123, "\u22121.23\u00d710⁻⁵"),
+    (0.001, "0.001"),
+    (2.10, "2.1"),
+    (100.0, "100"),
+    (0.0, "0"),
+    (-3, "\u22123"),
+    (None, "\u2013"),
+    ("as it is", "as it is"),
+    (True, "yes"),
+    (math.inf, "∞"),
+    (-math.inf, "\u2212∞"),
+    (math.nan, "not a number"),
+    (16641.0, "16,641"),
+    (2**5000, "1.412\u00d710¹⁵⁰⁵"),
+    (1 - 10**400, "\u22121\u00d710⁴⁰⁰"),
+    (12345678901, "1.235\u00d710¹⁰"),
+]
+
+
+@pytest.mark.parametrize(("value", "text"), NUMBERS)
+def test_numbers(value, text):
+    assert number(value) == text
+
+
+def read(text: str) -> float:
+    """Return the number that a reader reads."""
+    mantissa, _, power = text.replace("\u2212", "-").replace(",", "").partition("\u00d710")
+    return float(f"{mantissa}e{''.join(BACK[letter] for letter in power) or 0}")
+
+
+@given(st.floats(-1e300, 1e300))
+def test_a_number_keeps_four_digits(value):
+    assert read(number(value)) == pytest.approx(value, rel=5.1e-4, abs=0)
+
+
+def test_raised():
+    assert raised(-120) == "⁻¹²⁰"
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "text"),
+    [
+        (1.91324, 0.03, "1.91"),
+        (1.91324, 0.012, "1.913"),
+        (0.5, 0.001, "0.5000"),
+        (1234.5, 30.0, "1,230"),
+        (16640, 100.0, "16,640"),
+        (3.21e-9, 4e-10, "3.2\u00d710⁻⁹"),
+        (2.0, 0.2, "2.0"),
+        (0.003, 0.5, "0.003"),
+        (0.25, 0.0, "0.25"),
+        (0.25, math.nan, "0.25"),
+        (1 / 3, 1e-300, "0.33333333"),
+    ],
+)
+def test_an_uncertainty_gives_the_digits(value, error, text):
+    assert number(value, error=error) == text
+
+
+@given(st.floats(1e-200, 1e200), st.floats(1e-7, 1.0))
+def test_what_is_left_out_is_below_the_uncertainty(value, relative):
+    assert abs(read(number(value, error=relative * value)) - value) <= relative * value
+
+
+def test_intervals():
+    assert interval(1.911, 1.88, 1.94) == "1.91 (1.88 to 1.94)"
+    assert interval(3.0, 3.0, 3.0) == interval(3, None, None) == "3"
+    assert interval(None, None, None) == "\u2013"
