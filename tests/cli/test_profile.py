@@ -97,7 +97,7 @@ def test_the_summary_and_where_the_page_is(call, folder, fake):
     assert (
         "LSTM (recurrent): n = 3, d = 1, L = 1, state = 6, 72 parameters; freshly initialised, 5 seeds" in done.stdout
     )
-    assert "total Fisher memory   2.10 (0.137 to 4.06)" in done.stdout
+    assert "total Fisher memory   2.1 (0.1 to 4.1)" in done.stdout
     assert "page: lstm.html" in done.stdout
     assert (folder / "lstm.html").is_file()
     assert (folder / "lstm.profile.json").is_file()
