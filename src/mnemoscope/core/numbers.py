@@ -31,14 +31,14 @@ def number(value: float | str | None, digits: int = 4, *, error: float | None = 
     digits
         Significant digits where no uncertainty is known; zeros at the end are left out.
     error
-        Its uncertainty: the last digit written is the first one of this, or the second where the first is a 1.
+        Its uncertainty: the last digit written is the first one of this, or the second where the first is 1 or 2.
 
     Examples
     --------
     >>> number(16641), number(0.123456), number(3.2e-7), number(10**40), number(None), number(float("inf"))
     ('16,641', '0.1235', '3.2×10⁻⁷', '1×10⁴⁰', '–', '∞')
     >>> number(1.91324, error=0.021), number(1234.5, error=30.0), number(3.21e-9, error=4e-10)
-    ('1.91', '1,230', '3.2×10⁻⁹')
+    ('1.913', '1,230', '3.2×10⁻⁹')
     """
     if value is None or isinstance(value, str):
         return DASH if value is None else value
@@ -94,7 +94,7 @@ def _finite(value: float, digits: int, error: float | None) -> str:
 def _digits(value: float, error: float) -> int:
     """Return how many digits of a value its uncertainty leaves."""
     lead, _, exponent = f"{error:.0e}".partition("e")
-    last = int(exponent) - (lead == "1")
+    last = int(exponent) - (lead in "12")
     first = math.floor(math.log10(abs(value))) if value else last
     return min(max(first - last + 1, 1), _MOST)
 
