@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mnemoscope.core.numbers import number
 from mnemoscope.profiles.rows import Row, label, part
 from mnemoscope.profiles.verdict_axes import AXES, Axis
 from mnemoscope.profiles.verdict_judgement import Judgement, Rival, Tone, judge, rivals_of
-from mnemoscope.profiles.verdict_numbers import compared, measured, show, spoken
+from mnemoscope.profiles.verdict_numbers import compared, measured, spoken
 from mnemoscope.report.page import Statement
 
 __all__ = ["verdict"]
@@ -89,7 +90,7 @@ def _standing(judgement: Judgement) -> str:
 
 def _limit(row: Row, axis: Axis) -> str:
     most = None if axis.limit is None else row["network"].get(axis.limit[0])
-    return "" if most is None or axis.limit is None else f", of at most {show(float(most))} ({axis.limit[1]})"
+    return "" if most is None or axis.limit is None else f", of at most {number(float(most))} ({axis.limit[1]})"
 
 
 def _sure(row: Row, judgement: Judgement) -> str:
@@ -140,7 +141,7 @@ def _price(row: Row, best: Rival) -> str:
     for axis in AXES:
         own, other = measured(row, axis), measured(best.row, axis)
         if own is not None and other is not None and compared(other, own, axis) == "worse":
-            lost.append(f"{axis.name} ({show(other.value)} against {show(own.value)})")
+            lost.append(f"{axis.name} ({number(other.value)} against {number(own.value)})")
     return (
         f". It is clearly behind in {', '.join(lost)}"
         if lost

@@ -10,10 +10,11 @@ from typing import Any, Literal
 import numpy as np
 
 from mnemoscope.core.intervals import difference, student
+from mnemoscope.core.numbers import interval
 from mnemoscope.profiles.rows import Row, scalar
 from mnemoscope.profiles.verdict_axes import Axis
 
-__all__ = ["Measured", "Outcome", "compared", "goodness", "measured", "show", "spoken"]
+__all__ = ["Measured", "Outcome", "compared", "goodness", "measured", "spoken"]
 
 Outcome = Literal["better", "worse", "open"]
 """Of a network against another: clearly better, clearly worse, or not told apart."""
@@ -92,25 +93,10 @@ def _by_chance(one: Measured, other: Measured, axis: Axis) -> Outcome:
     return _apart(_range(one, axis), _range(other, axis))
 
 
-def show(value: float) -> str:
-    """Return a number for a sentence: three figures, whole ones up to a million in full.
-
-    Examples
-    --------
-    >>> show(12.345), show(16384), show(0.000123), show(0.0), show(-0.25)
-    ('12.3', '16,384', '0.000123', '0', '-0.25')
-    """
-    if value == round(value) and abs(value) < 1e6:
-        return f"{round(value):,}"
-    return f"{value:,.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.3g}"
-
-
 def spoken(number: Measured, axis: Axis) -> str:
     """Return a number with its interval: ``12.3 (11.9 to 12.7)``, cut at what the number cannot be below."""
-    if number.lower is None or number.upper is None or number.lower == number.upper:
-        return show(number.value)
-    lower = number.lower if axis.least is None else max(axis.least, number.lower)
-    return f"{show(number.value)} ({show(lower)} to {show(number.upper)})"
+    lower = number.lower if axis.least is None or number.lower is None else max(axis.least, number.lower)
+    return interval(number.value, lower, number.upper)
 
 
 def _goods(number: Measured, axis: Axis) -> list[float]:
