@@ -50,7 +50,19 @@ def test_a_grid_and_a_picture(call, tmp_path):
 
 
 def test_depths_at_one_number_of_parameters(call_json, tmp_path):
-    asked = ("--parameters", 200, "--layers", "1,2", "--grid", "1", *TINY[2:], "--folder", tmp_path / "f")
+    asked = (
+        "--parameters",
+        200,
+        "--count",
+        "all",
+        "--layers",
+        "1,2",
+        "--grid",
+        "1",
+        *TINY[2:],
+        "--folder",
+        tmp_path / "f",
+    )
     found = call_json("capacity", "rnn", "copy", *asked)
     sizes = [one["parameters"] for one in found["capacities"]]
     assert all(150 < size <= 200 for size in sizes)
@@ -90,8 +102,8 @@ def test_a_class_of_a_file_may_print(call, tmp_path):
         (("rnn", "copy", "--layers", "1,1"), "--layers must be different depths, got '1,1'"),
         (("rnn", "copy", "--layers", "1,2", "--minutes", "-1"), "--minutes must be a number above 0, got -1.0"),
         (("rnn", "copy", "--parameters", "1" + "0" * 20), "parameters must be at most 100,000,000"),
-        (("rnn", "copy", "--layers", "1,2", "--parameters", "32"), "parameters must be at least"),
-        (("rnn", "copy", "--count", "wrong"), "count must be 'true' or 'published', got 'wrong'"),
+        (("rnn", "copy", "--layers", "1,2", "--parameters", "13"), "parameters must be at least"),
+        (("rnn", "copy", "--count", "wrong"), "count must be 'recurrent' or 'all' or 'published', got 'wrong'"),
         (("rnn", "copy", "--set", "x"), "--set must be NAME=VALUE"),
         (("rnn", "copy", "--set", "hidden_size=1"), "hidden_size has an argument of its own (--hidden)"),
         (("rnn", "copy", "--set", "input_size=1"), "input_size is the task's"),

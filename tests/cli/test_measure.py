@@ -18,6 +18,7 @@ import mnemoscope as ms
 from mnemoscope.cli.options import named_values, options_of
 from mnemoscope.core.errors import UserError
 from mnemoscope.core.result import Result, result
+from mnemoscope.core.seeds import stream
 from mnemoscope.measures import MEASURES, Measure
 from mnemoscope.report import chart
 
@@ -347,11 +348,9 @@ def weights_norm(network):
 
 
 def test_a_network_by_name(call_json):
-    torch.manual_seed(0)
-    expected = weights_norm(ms.nn.LSTM(1, 64))
+    expected = weights_norm(ms.nn.LSTM(1, 64, generator=stream(0, "layer")))
     assert call_json("measure", "network-norm", "lstm")["total"] == pytest.approx(expected)
-    torch.manual_seed(3)
-    layer = ms.nn.RNN(2, 5, 3, nonlinearity="relu", bias=False)
+    layer = ms.nn.RNN(2, 5, 3, nonlinearity="relu", bias=False, generator=stream(3, "layer"))
     options = ["--hidden", 5, "--input-size", 2, "--layers", 3, "--option", "nonlinearity=relu", "--option", "bias=no"]
     document = call_json("measure", "network-norm", "rnn", *options[:-1], "bias=false", "--seed", 3)
     added = torch.cat([p.detach().flatten().double() for p in layer.parameters()]) + 3

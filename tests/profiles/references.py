@@ -5,9 +5,9 @@ import json
 
 from tests.profiles.fake_parts import TRUE, only
 
+from mnemoscope.nn import NetworkSpec
 from mnemoscope.profiles.runner import Runner
 from mnemoscope.profiles.settings import Settings
-from mnemoscope.profiles.target import Target
 
 
 @functools.lru_cache(maxsize=1)
@@ -17,7 +17,7 @@ def _text():
 
 
 def _measured():
-    targets = [Target("rnn", {"hidden_size": 3}), Target("orth-rnn", {"hidden_size": 3})]
+    targets = [NetworkSpec("rnn", hidden_size=3), NetworkSpec("orth-rnn", hidden_size=3)]
     return Runner(targets, Settings(quick=True, seeds=2)).run()
 
 

@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 import mnemoscope.profiles.atlas_build as atlas_build
 from mnemoscope.core.errors import UserError
+from mnemoscope.nn import NetworkSpec
+from mnemoscope.nn.parameters import count_parameters
 from mnemoscope.profiles import atlas
 from mnemoscope.profiles.atlas_file import SCHEMA, SHIPPED, VARIABLE, read, write
 from mnemoscope.profiles.atlas_thin import thinned, widened
-from mnemoscope.profiles.equal import sized
 from mnemoscope.profiles.rows import SCHEMA as ROW_SCHEMA
 
 ENVIRONMENT = {"mnemoscope": "0", "torch": "2", "date": "2026-01-01"}
@@ -242,8 +243,9 @@ def test_the_shipped_atlas_is_whole():
 def test_shipped_rows_have_equal_parameters(budget):
     for each in atlas.load(SHIPPED).at(budget, False):
         network = each["network"]
-        own = sized(network["name"], budget, network["input_size"])
-        assert (network["hidden_size"], network["parameters"]) == own
+        own = NetworkSpec(network["name"], input_size=network["input_size"], parameters=budget).resolved()
+        assert network["hidden_size"] == own.hidden_size
+        assert network["parameters"] == count_parameters(own.build())
         assert network["parameters"] == pytest.approx(budget, rel=0.06)
 
 

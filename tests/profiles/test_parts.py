@@ -7,10 +7,11 @@ import pytest
 import torch
 
 import mnemoscope as ms
+from mnemoscope.nn import NetworkSpec
+from mnemoscope.profiles.facts import facts_of
 from mnemoscope.profiles.registry import Context, parts
 from mnemoscope.profiles.runner import Runner
 from mnemoscope.profiles.settings import Settings
-from mnemoscope.profiles.target import Target
 
 QUICK = Settings(quick=True, seeds=1)
 
@@ -27,11 +28,13 @@ def delay_line(n):
 
 def run(name, network, **more):
     (part,) = [each for each in parts() if each.name == name]
-    target = Target(network, **more)
-    context = Context(quick=True, facts=target.facts(target.network(0)), trained=target.trained)
+    target = NetworkSpec(network, **more)
+    context = Context(quick=True, facts=facts_of(target, target.build()), trained=target.trained)
     if not target.trained:
-        context = Context(quick=True, facts=context.facts, rebuild=lambda width: target.network(0, width))
-    return part.run(target.network(0), context)
+        context = Context(
+            quick=True, facts=context.facts, rebuild=lambda width: target.replace(input_size=width).build()
+        )
+    return part.run(target.build(), context)
 
 
 def values(found):
@@ -59,7 +62,7 @@ def test_capacity_of_a_delay_line_is_its_length():
 
 
 def test_capacity_that_cannot_be_estimated_is_not_given():
-    found = run("capacity", "rac", sizes={"hidden_size": 64})
+    found = run("capacity", "rac", hidden_size=64)
     assert found.scalars["linear"].value is None
     assert found.scalars["linear"].note.startswith("it cannot be estimated")
 
@@ -93,8 +96,8 @@ def test_spectrum_of_what_explodes_says_so():
 
 
 def test_separation_of_a_product_network_is_exact_between_its_bounds():
-    found = run("separation", "rac", sizes={"hidden_size": 5})
-    network = Target("rac", {"hidden_size": 5}).network(0, 3)
+    found = run("separation", "rac", hidden_size=5)
+    network = NetworkSpec("rac", hidden_size=5, input_size=3).build()
     for index, steps in enumerate((4, 6, 8)):
         alone = ms.measures.separation_rank(network, steps)
         assert alone.lower <= found.scalars[f"rank_{steps}"].value == alone.rank <= alone.upper
@@ -112,16 +115,16 @@ def test_separation_of_weights_of_its_own_takes_random_inputs():
 
 
 def test_the_card_counts():
-    found = values(run("card", "lstm", sizes={"hidden_size": 4, "input_size": 3}))
+    found = values(run("card", "lstm", hidden_size=4, input_size=3))
     assert found["parameters"] == 4 * 4 * (4 + 3) + 8 * 4
     assert (found["state_size"], found["multiply_adds"]) == (8, 4 * 4 * (4 + 3) + 3 * 4)
-    grown = values(run("card", "rnn", sizes={"hidden_size": 8}))
+    grown = values(run("card", "rnn", hidden_size=8))
     assert (grown["growth_exponent"], grown["work_exponent"]) == pytest.approx((1, 0), abs=0.05)
     assert values(run("card", ms.nn.CP(2, 3, 4, 5)))["parameters"] > 0
 
 
 def test_the_same_seed_gives_the_same_row_bit_for_bit():
-    rows = [Runner([Target("gru", {"hidden_size": 3})], QUICK).run()[0] for _ in range(2)]
+    rows = [Runner([NetworkSpec("gru", hidden_size=3)], QUICK).run()[0] for _ in range(2)]
     for row in rows:
         for part in row["parts"].values():
             part["seconds"] = 0
@@ -131,12 +134,12 @@ def test_the_same_seed_gives_the_same_row_bit_for_bit():
 
 @pytest.mark.parametrize("name", ["rnn", "urnn", "2rnn", "cprnn"])
 def test_every_part_runs_on_many_sorts_of_network(name):
-    (row,) = Runner([Target(name, {"hidden_size": 4})], QUICK).run()
+    (row,) = Runner([NetworkSpec(name, hidden_size=4)], QUICK).run()
     assert {part["status"] for title, part in row["parts"].items() if title != "trained"} == {"done"}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ms.nn.names("recurrent"))
 def test_every_part_runs_on_every_recurrent_network(name):
-    (row,) = Runner([Target(name, {"hidden_size": 6})], QUICK).run()
+    (row,) = Runner([NetworkSpec(name, hidden_size=6)], QUICK).run()
     assert {part["status"] for title, part in row["parts"].items() if title != "trained"} == {"done"}

@@ -112,8 +112,8 @@ def test_networks_with_the_same_weights_are_paired():
     with only(make("capacity", 1, number("linear"))):
         found = compare(ms.nn.RNN(1, 2), ms.nn.RNN(1, 2), quick=True)
         assert found.to_dict()["differences"][0]["how"].startswith("no interval: one set of weights")
-        relu = ms.profiles.Target("rnn", {"hidden_size": 3}, {"nonlinearity": "relu"})
-        same = compare(ms.profiles.Target("rnn", {"hidden_size": 3}), relu, quick=True)
+        relu = ms.nn.NetworkSpec("rnn", hidden_size=3, nonlinearity="relu")
+        same = compare(ms.nn.NetworkSpec("rnn", hidden_size=3), relu, quick=True)
     assert same.to_dict()["differences"][0]["how"] == "paired by seed, 3 pairs with the same weights"
 
 

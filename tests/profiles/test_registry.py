@@ -11,10 +11,10 @@ from tests.profiles.fake_parts import only
 import mnemoscope as ms
 from mnemoscope.core import registry as core_registry
 from mnemoscope.core.errors import UserError
+from mnemoscope.nn import NetworkSpec
 from mnemoscope.profiles.registry import PARTS, Call, Context, Part, part, parts
 from mnemoscope.profiles.runner import Runner
 from mnemoscope.profiles.settings import Settings
-from mnemoscope.profiles.target import Target
 
 
 def test_the_parts_of_the_contract_are_there_in_their_order():
@@ -79,7 +79,7 @@ def test_the_part_of_the_documentation_works(monkeypatch):
     made = {}
     exec(code, made)
     with only(made["Copying"]):
-        (row,) = Runner([Target("linear-rnn", {"hidden_size": 3})], Settings(quick=True)).run()
+        (row,) = Runner([NetworkSpec("linear-rnn", hidden_size=3)], Settings(quick=True)).run()
         section = made["Copying"]().section([row], [row["label"]])
     assert row["parts"]["copying"]["status"] == "done", row["parts"]["copying"]["reason"]
     assert section.figures[0].command == "mnemoscope measure copy-capacity linear-rnn --hidden 3 --seed 0"

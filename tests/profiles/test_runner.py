@@ -8,13 +8,13 @@ import torch
 from tests.profiles.fake_parts import fail, make, number, only, refuse
 
 from mnemoscope.core.errors import UserError
+from mnemoscope.nn import NetworkSpec
 from mnemoscope.profiles.registry import PartResult, Scalar
 from mnemoscope.profiles.runner import Runner
 from mnemoscope.profiles.settings import Settings
 from mnemoscope.profiles.store import Store
-from mnemoscope.profiles.target import Target
 
-RNN = Target("rnn", {"hidden_size": 3})
+RNN = NetworkSpec("rnn", hidden_size=3)
 
 
 def run(*classes, targets=(RNN,), store=None, watch=None, **settings):
@@ -46,7 +46,7 @@ def test_scalars_are_means_over_seeds_with_students_interval():
 
 
 def test_a_network_with_weights_of_its_own_is_measured_once():
-    _, (row,) = run(make("a", 1, number()), targets=[Target(torch.nn.GRU(1, 3))], seeds=5)
+    _, (row,) = run(make("a", 1, number()), targets=[NetworkSpec(torch.nn.GRU(1, 3))], seeds=5)
     assert row["parts"]["a"]["scalars"]["total"]["seeds"] == [0.1]
     assert row["parts"]["a"]["scalars"]["total"]["lower"] is None
     assert row["network"]["weights"] == "trained"
@@ -145,8 +145,8 @@ def test_other_settings_and_other_networks_are_measured_anew(tmp_path):
         ({"seeds": 3}, [RNN], 2),
         ({"seeds": 2, "seed": 1}, [RNN], 0),
         ({"seeds": 2, "quick": True}, [RNN], 0),
-        ({"seeds": 2}, [Target("rnn", {"hidden_size": 4})], 0),
-        ({"seeds": 2}, [Target("rnn", {"hidden_size": 3}, {"nonlinearity": "relu"})], 0),
+        ({"seeds": 2}, [NetworkSpec("rnn", hidden_size=4)], 0),
+        ({"seeds": 2}, [NetworkSpec("rnn", hidden_size=3, nonlinearity="relu")], 0),
     ):
         before = path.read_text()
         store = Store(path)

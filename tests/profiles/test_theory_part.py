@@ -23,7 +23,7 @@ NOT_OF_ONE_NETWORK = {
         "kerg-feedback-line",
         "ziv-cayley-direction",
     },
-    "about counts, which profiles.equal counts instead": {"kerg-parameter-counts", "ziv-table-c1-parameters"},
+    "about counts, which nn.parameters counts instead": {"kerg-parameter-counts", "ziv-table-c1-parameters"},
     "about a task": {"ziv-similarity-grid"},
     "about attention of a given sparsity, which weights alone do not say": {"kerg-sparse-attention-bound"},
     "about matrix networks and queues, whose networks bring their theorems with them": {

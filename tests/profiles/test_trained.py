@@ -7,10 +7,11 @@ import pytest
 
 import mnemoscope as ms
 from mnemoscope.core.errors import UserError
+from mnemoscope.nn import NetworkSpec
+from mnemoscope.profiles.facts import facts_of
 from mnemoscope.profiles.parts.trained import TASKS, Trained
 from mnemoscope.profiles.registry import Context
 from mnemoscope.profiles.settings import Settings
-from mnemoscope.profiles.target import Target
 from mnemoscope.training.capacity_result import Capacity, rates
 
 
@@ -60,9 +61,13 @@ def asked(monkeypatch):
 
 
 def context(minutes=10.0, **more):
-    target = Target("rnn", {"hidden_size": 6})
-    facts = target.facts(target.network(0))
-    return Context(seed=4, facts=facts, make=target.network, train_minutes=minutes, **more)
+    target = NetworkSpec("rnn", hidden_size=6)
+    facts = facts_of(target, target.build())
+
+    def make(seed, input_size):
+        return target.replace(seed=seed, input_size=input_size).build()
+
+    return Context(seed=4, facts=facts, make=make, train_minutes=minutes, **more)
 
 
 def test_it_has_to_be_asked_for():

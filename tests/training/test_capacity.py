@@ -191,7 +191,7 @@ def test_forms_of_a_network(task) -> None:
     quick = {"seeds": 1, "grid": [1], **QUICK, "layout": "sequential"}
     assert capacity(ms.nn.RNN(4, 6), task, **quick).network == "RNN"
     assert capacity(ms.nn.RNN, task, hidden_size=6, **quick).network == "RNN (n = 6)"
-    assert capacity("rnn", "copying", parameters=500, num_layers=2, **quick).parameters <= 500
+    assert capacity("rnn", "copying", parameters=500, count="all", num_layers=2, **quick).parameters <= 500
 
 
 def test_comparison_is_paired_by_seed(task, pretended) -> None:

@@ -4,8 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import mnemoscope as ms
 from mnemoscope.core.errors import UserError
-from mnemoscope.training.family import count_parameters, family
+from mnemoscope.nn.parameters import count_parameters
+from mnemoscope.training import family
 
 
 def formula(n: int, depth: int, d: int, classes: int, published: bool = False) -> int:
@@ -21,7 +23,7 @@ def test_sizes_of_ziv(budget: int, sizes: list[int]) -> None:
 @settings(max_examples=15)
 @given(st.integers(400, 6000), st.integers(1, 4), st.integers(1, 12), st.integers(1, 12), st.booleans())
 def test_widest_within_the_budget(budget: int, depth: int, d: int, classes: int, published: bool) -> None:
-    count = "published" if published else "true"
+    count = "published" if published else "all"
     (member,) = family("scornn", budget, (depth,), input_size=d, output_size=classes, count=count)
     n = member.hidden_size
     assert member.parameters == formula(n, depth, d, classes, published) <= budget
@@ -30,9 +32,9 @@ def test_widest_within_the_budget(budget: int, depth: int, d: int, classes: int,
 
 def test_published_counts_of_table_c1() -> None:
     # 2 x 128 on permuted MNIST: 34,314 numbers, which the table gives as 26K.
-    options = {"input_size": 1, "output_size": 10}
-    assert count_parameters("scornn", 128, 2, **options) == 34_314
-    assert round(count_parameters("scornn", 128, 2, count="published", **options), -3) == 26_000
+    network = ms.nn.SCORNN(1, 128, num_layers=2)
+    assert count_parameters(network, "all", readout_size=10) == 34_314
+    assert round(count_parameters(network, "published", readout_size=10), -3) == 26_000
 
 
 def test_counting_draws_nothing() -> None:

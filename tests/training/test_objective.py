@@ -6,12 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mnemoscope as ms
+from mnemoscope.core.seeds import stream
 from mnemoscope.tasks import Batch
 from mnemoscope.training.cohort import CohortStep
 from mnemoscope.training.model import build_model
 from mnemoscope.training.objective import Objective, counted_steps, quick_score
 from mnemoscope.training.options import Options
-from mnemoscope.training.seeds import stream
 
 FILES = {"smnist", "pmnist", "mnist", "shakespeare", "ptb"}
 NAMES = [name for name in ms.tasks.names() if name not in FILES]

@@ -7,13 +7,13 @@ import torch
 from torch import nn
 
 import mnemoscope as ms
+from mnemoscope.core.seeds import stream
 from mnemoscope.tasks import Batch
 from mnemoscope.training import fit, fit_population
 from mnemoscope.training.group import Group
 from mnemoscope.training.layout import LAYOUTS, choose_layout, named_layout, why_not_stacked
 from mnemoscope.training.model import build_model
 from mnemoscope.training.options import Options
-from mnemoscope.training.seeds import stream
 
 TASKS = {"copy": {"delay": 4}, "lag-copy": {"length": 7, "lag": 3}, "adding": {"length": 8}}
 

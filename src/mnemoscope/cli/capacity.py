@@ -40,9 +40,12 @@ Layers = Annotated[
 ]
 Parameters = Annotated[
     int | None,
-    _option("--parameters", panel=_PANEL, help="Instead of --hidden: the widest with at most so many, with readout."),
+    _option("--parameters", panel=_PANEL, help="Instead of --hidden: the size with so many, as --count says."),
 ]
-Count = Annotated[str, _option("--count", panel=_PANEL, help="true or published counts of parameters. Default: true.")]
+Count = Annotated[
+    str,
+    _option("--count", panel=_PANEL, help="What counts: recurrent, all (with readout), published."),
+]
 Set = Annotated[
     list[str] | None, _option("--set", panel=_PANEL, help="An option of the network, NAME=VALUE.", metavar="NAME=VALUE")
 ]
@@ -84,7 +87,7 @@ def capacity(
     hidden: Hidden = None,
     layers: Layers = "1",
     parameters: Parameters = None,
-    count: Count = "true",
+    count: Count = "recurrent",
     options: Set = None,
     task_settings: TaskSet = None,
     criterion: Criterion = 0.99,

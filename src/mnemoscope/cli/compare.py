@@ -63,18 +63,16 @@ def compare(
     from mnemoscope.cli.options import named_values
     from mnemoscope.cli.profiling import run, sizes_of
     from mnemoscope.core.errors import Description, expected
-    from mnemoscope.profiles.target import Target
+    from mnemoscope.nn import NetworkSpec
 
     if len(networks) < 2:
         raise expected("compare", "given at least two networks", Description(" ".join(networks)))
     asked = Asked(html, json, quick, fresh, seed, seeds, minutes, export, dry_run, train)
     asked.settings()
     sizes, values = sizes_of(hidden, input_size, layers), named_values(options or (), "--set")
-    built = [not Target(name).trained for name in networks]
-    targets = [
-        Target(name, sizes if own else {}, values if own else {}) for name, own in zip(networks, built, strict=True)
-    ]
+    bare = [NetworkSpec(name) for name in networks]
+    specs = [each if each.trained else each.replace(**sizes, options=values) for each in bare]
     flags = {"hidden_size": "--hidden", "input_size": "--input-size", "num_layers": "--layers"}
     words = [*map(shlex.quote, networks), *(f"{flags[name]} {value}" for name, value in sizes.items())]
     words += [f"--set {shlex.quote(text)}" for text in options or ()]
-    run(f"mnemoscope compare {' '.join(words)}", targets, asked)
+    run(f"mnemoscope compare {' '.join(words)}", specs, asked)

@@ -60,9 +60,11 @@ def profile(
     """
     from mnemoscope.cli.options import named_values
     from mnemoscope.cli.profiling import run, sizes_of
-    from mnemoscope.profiles.target import Target
+    from mnemoscope.nn import NetworkSpec
+    from mnemoscope.profiles.commands import network_words
 
     asked = Asked(html, json, quick, fresh, seed, seeds, minutes, export, dry_run, train)
     asked.settings()
-    target = Target(network, sizes_of(hidden, input_size, layers), named_values(options or (), "--set"))
-    run(f"mnemoscope profile {target.words()}", [target], asked)
+    sizes = sizes_of(hidden, input_size, layers)
+    spec = NetworkSpec(network, options=named_values(options or (), "--set")).replace(**sizes)
+    run(f"mnemoscope profile {network_words(spec)}", [spec], asked)

@@ -15,9 +15,9 @@ from mnemoscope.cli.output import print_json, quiet
 from mnemoscope.cli.profile_output import print_plan, print_profile, progress
 
 if TYPE_CHECKING:
+    from mnemoscope.nn import NetworkSpec
     from mnemoscope.profiles.profile import Profile
     from mnemoscope.profiles.settings import Settings
-    from mnemoscope.profiles.target import Target
 
 __all__ = ["Asked", "Budget", "DryRun", "Export", "Fresh", "Hidden", "Html", "InputSize", "Layers", "Quick", "Seed"]
 __all__ += ["Seeds", "Set", "Train", "check", "run", "sizes_of"]
@@ -151,20 +151,20 @@ def sizes_of(hidden: int | None, input_size: int | None, layers: int | None) -> 
     return {name: positive_int(flag, value) for name, (flag, value) in given.items() if value is not None}
 
 
-def run(what: str, targets: Sequence[Target], asked: Asked) -> None:
+def run(what: str, specs: Sequence[NetworkSpec], asked: Asked) -> None:
     """Profile networks and print what was found; `what` is the command with its networks, as it is typed."""
     from mnemoscope.profiles.profile import Work
     from mnemoscope.profiles.store import Store, beside
 
     settings = asked.settings()
-    page = asked.page(" vs ".join(target.label for target in targets))
+    page = asked.page(" vs ".join(spec.label for spec in specs))
     check(page, asked.export)
     command = " ".join(
         part for part in (what, asked.words(), f"--html {shlex.quote(str(page))}" if page else "") if part
     )
     store = Store(None if page is None else beside(page))
     with quiet():
-        work = Work(targets, settings, store, fresh=asked.fresh)
+        work = Work(specs, settings, store, fresh=asked.fresh)
     runner = work.runner
     if asked.dry_run:
         print_plan(runner, asked.json)

@@ -14,14 +14,15 @@ from mnemoscope.cli.options import named_values
 from mnemoscope.core import arrays
 from mnemoscope.core.arrays import read_array
 from mnemoscope.core.errors import Description, UserError, expected, positive_int
-from mnemoscope.nn.building import DEFAULTS, build, is_saved
+from mnemoscope.nn import NetworkSpec
+from mnemoscope.nn.construction import DEFAULT_SIZES
 from mnemoscope.nn.registry import NETWORKS, create
 
 __all__ = ["LINEAR", "SIZES", "Source", "network_parameters"]
 
 _NAMES = {"hidden": "hidden_size", "input_size": "input_size", "layers": "num_layers"}
 
-SIZES = {flag: DEFAULTS[name] for flag, name in _NAMES.items()}
+SIZES = {flag: DEFAULT_SIZES[name] for flag, name in _NAMES.items()}
 """The sizes of a network that is named without any."""
 
 LINEAR = {"matrix": "W of the linear network h = W h + v s, instead of NETWORK.", "input": "Its input weights v."}
@@ -117,9 +118,10 @@ class Source:
         """Return the network: built with weights drawn from the seed, loaded, or made of matrices."""
         if self.network is None:
             return self._linear()
-        if is_saved(self.network):
+        spec = NetworkSpec(self.network, seed=self.seed)
+        if spec.saved:
             self.refuse_sizes("a saved network has its own")
-        return build(self.network, self.sizes(), named_values(self.option), self.seed)
+        return spec.replace(**self.sizes(), options=named_values(self.option)).build()
 
     def sizes(self) -> dict[str, int]:
         """Return the sizes that were given, as constructors name them, or raise for one that is none."""

@@ -34,6 +34,7 @@ from mnemoscope.nn.population import Population
 from mnemoscope.nn.recurrent import Recurrent
 from mnemoscope.nn.registry import Card, create, get, names, network
 from mnemoscope.nn.sequence import SequenceNetwork
+from mnemoscope.nn.spec import NetworkSpec
 from mnemoscope.nn.stack import Stack, StackOptions
 from mnemoscope.nn.storage import load, save
 
@@ -64,6 +65,7 @@ __all__ = [
     "HDetachLSTM",
     "Henaff",
     "LinearRNN",
+    "NetworkSpec",
     "OrthRNN",
     "Population",
     "Powers",

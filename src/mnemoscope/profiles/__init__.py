@@ -2,6 +2,5 @@
 
 from mnemoscope.profiles.profile import Profile, compare, profile
 from mnemoscope.profiles.registry import Context, Part, PartResult, Scalar, part, parts
-from mnemoscope.profiles.target import Target
 
-__all__ = ["Context", "Part", "PartResult", "Profile", "Scalar", "Target", "compare", "part", "parts", "profile"]
+__all__ = ["Context", "Part", "PartResult", "Profile", "Scalar", "compare", "part", "parts", "profile"]

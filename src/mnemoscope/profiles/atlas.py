@@ -1,7 +1,7 @@
 """The atlas: profiles of established networks at equal parameters, which every profile is set beside.
 
 It ships with the package as one versioned file, and ``mnemoscope atlas build`` makes it again. Hidden sizes are chosen
-by `mnemoscope.profiles.equal`, so that every network of a budget has as nearly as possible the same number of
+by `mnemoscope.nn.parameters`, so that every network of a budget has as nearly as possible the same number of
 parameters, embedding and readout not counted.
 """
 

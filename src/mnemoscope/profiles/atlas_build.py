@@ -9,14 +9,14 @@ from pathlib import Path
 from mnemoscope.core.environment import environment_facts
 from mnemoscope.core.errors import expected, positive_int
 from mnemoscope.core.files import writable
+from mnemoscope.nn import NetworkSpec
+from mnemoscope.nn.parameters import COUNTED
 from mnemoscope.nn.registry import get
 from mnemoscope.profiles.atlas_file import read, write
 from mnemoscope.profiles.atlas_thin import thinned
-from mnemoscope.profiles.equal import COUNTED, size_for
 from mnemoscope.profiles.rows import Row
 from mnemoscope.profiles.runner import Runner
 from mnemoscope.profiles.settings import Settings
-from mnemoscope.profiles.target import Target
 
 __all__ = ["BUDGETS", "INPUT_SIZE", "REFERENCES", "Job", "build", "jobs", "seeds_at"]
 
@@ -135,9 +135,8 @@ def _needed(todo: Sequence[Job], known: dict[tuple[str, int, bool], Row], again:
 
 
 def _measured(job: Job) -> Row:
-    size = size_for(job.name, job.budget, INPUT_SIZE)
-    target = Target(job.name, {"hidden_size": size, "input_size": INPUT_SIZE})
-    (row,) = Runner([target], Settings(quick=job.quick, seeds=seeds_at(job.budget, job.quick))).run()
+    spec = NetworkSpec(job.name, input_size=INPUT_SIZE, parameters=job.budget).resolved()
+    (row,) = Runner([spec], Settings(quick=job.quick, seeds=seeds_at(job.budget, job.quick))).run()
     return {**row, "budget": job.budget, "environment": environment_facts()}
 
 

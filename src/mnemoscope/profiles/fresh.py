@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mnemoscope.profiles.equal import parameters_of, size_for
+from mnemoscope.nn import NetworkSpec
+from mnemoscope.nn.parameters import count_parameters
 from mnemoscope.profiles.rows import Row
 from mnemoscope.profiles.settings import Settings
-from mnemoscope.profiles.target import Target
 
-__all__ = ["about", "stored", "targets_like"]
+__all__ = ["about", "specs_like", "stored"]
 
 
 def stored(row: Row, quick: bool) -> list[Row]:
@@ -19,18 +19,17 @@ def stored(row: Row, quick: bool) -> list[Row]:
     return references(int(row["network"]["parameters"]), quick=quick)
 
 
-def targets_like(target: Target, settings: Settings) -> list[Target]:
+def specs_like(spec: NetworkSpec, settings: Settings) -> list[NetworkSpec]:
     """Return the networks of the table, at the sizes that have as many parameters as a network."""
     from mnemoscope.profiles.atlas import references
 
-    network = target.network(settings.seed)
-    count, width = parameters_of(network), int(getattr(network, "input_size", 1))
-    found = []
-    for row in references(count, quick=settings.quick):
-        name, options = row["network"]["name"], row["network"]["options"]
-        size = size_for(name, count, width, **options)
-        found.append(Target(name, {"hidden_size": size, "input_size": width}, options))
-    return found
+    network = spec.replace(seed=settings.seed).build()
+    count, width = count_parameters(network), int(getattr(network, "input_size", 1))
+    named = [row["network"] for row in references(count, quick=settings.quick)]
+    return [
+        NetworkSpec(each["name"], input_size=width, parameters=count, options=each["options"]).resolved()
+        for each in named
+    ]
 
 
 def about(subjects: Sequence[Row], references: Sequence[Row], fresh: bool) -> str:

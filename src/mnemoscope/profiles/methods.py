@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mnemoscope.core.references import reference
-from mnemoscope.profiles.equal import COUNTED
+from mnemoscope.nn.parameters import COUNTED
 from mnemoscope.profiles.registry import Part, parts
 from mnemoscope.profiles.rows import Row, is_done, label
 

@@ -12,17 +12,17 @@ from typing import Any
 from mnemoscope.core.errors import expected
 from mnemoscope.core.files import writable
 from mnemoscope.core.result import plain
-from mnemoscope.nn.building import DEFAULTS
+from mnemoscope.nn import NetworkSpec
+from mnemoscope.nn.construction import DEFAULT_SIZES
+from mnemoscope.profiles.commands import python_call
 from mnemoscope.profiles.comparison import differences
-from mnemoscope.profiles.fresh import about, stored, targets_like
+from mnemoscope.profiles.fresh import about, specs_like, stored
 from mnemoscope.profiles.page import build_page, keyed
 from mnemoscope.profiles.rows import Row
 from mnemoscope.profiles.runner import Runner
 from mnemoscope.profiles.settings import Settings
-from mnemoscope.profiles.spelling import python_call
 from mnemoscope.profiles.store import Store, beside
 from mnemoscope.profiles.summary import lines
-from mnemoscope.profiles.target import Target
 from mnemoscope.report import Page, Statement
 
 __all__ = ["Profile", "Work", "compare", "profile"]
@@ -156,34 +156,35 @@ def profile(
     >>> found = ms.profile("rnn", hidden_size=8, quick=True)  # doctest: +SKIP
     >>> found.to_html("rnn.html")  # doctest: +SKIP
     """
-    given = {"hidden_size": hidden_size, "input_size": input_size, "num_layers": num_layers}
-    sizes = {name: value for name, value in given.items() if value is not None}
-    target = Target(network, sizes, {**(options or {}), **more})
+    chosen = {**(options or {}), **more}
+    spec = NetworkSpec(network, input_size=input_size, hidden_size=hidden_size, num_layers=num_layers, options=chosen)
     settings = Settings(quick=quick, seed=seed, seeds=seeds, budget=budget, train_minutes=train_minutes)
-    return _profiled([target], settings, fresh, html)
+    return _profiled([spec], settings, fresh, html)
 
 
 def compare(*networks: Any, quick: bool = False, seed: int = 0, seeds: int | None = None, **more: Any) -> Profile:
-    """Profile several networks side by side: each a name, file, class or module, or a `Target` with sizes."""
+    """Profile several networks side by side: each a name, file, class or module, or a `NetworkSpec`."""
     if len(networks) < 2:
         raise expected("compare", "called with at least two networks", list(networks))
-    own: dict[str, int] = {name: more.pop(name) for name in DEFAULTS if name in more}
+    own: dict[str, int] = {name: more.pop(name) for name in DEFAULT_SIZES if name in more}
     budget, fresh, html = more.pop("budget", None), more.pop("fresh", False), more.pop("html", None)
     minutes = more.pop("train_minutes", None)
-    targets = [each if isinstance(each, Target) else Target(each, _sizes_for(each, own), more) for each in networks]
-    return _profiled(targets, Settings(quick, seed, seeds, budget, minutes), fresh, html)
+    specs = [each if isinstance(each, NetworkSpec) else _spec(each, own, more) for each in networks]
+    return _profiled(specs, Settings(quick, seed, seeds, budget, minutes), fresh, html)
 
 
-def _sizes_for(network: Any, sizes: dict[str, int]) -> dict[str, int]:
-    return {} if Target(network).trained else sizes
+def _spec(network: Any, sizes: Mapping[str, Any], options: Mapping[str, Any]) -> NetworkSpec:
+    """Describe one of several networks: those with weights of their own have their sizes."""
+    bare = NetworkSpec(network)
+    return bare if bare.trained and not options else NetworkSpec(network, **sizes, options=options)
 
 
-def _profiled(targets: Sequence[Target], settings: Settings, fresh: bool, html: Any) -> Profile:
+def _profiled(specs: Sequence[NetworkSpec], settings: Settings, fresh: bool, html: Any) -> Profile:
     if html is not None:
         writable(Path(html))
     store = Store(None if html is None else beside(html))
-    work = Work(targets, settings, store, fresh=fresh)
-    found = work.finish(work.runner.run(), python_call(targets, settings, fresh))
+    work = Work(specs, settings, store, fresh=fresh)
+    found = work.finish(work.runner.run(), python_call(specs, settings, fresh))
     if found.interrupted and html is None:
         raise KeyboardInterrupt
     if html is not None:
@@ -196,7 +197,7 @@ class Work:
 
     Parameters
     ----------
-    targets
+    specs
         What the profile is about.
     settings
         How much to do.
@@ -206,10 +207,10 @@ class Work:
         Measure the references too.
     """
 
-    def __init__(self, targets: Sequence[Target], settings: Settings, store: Store, *, fresh: bool = False) -> None:
-        self.subjects, self.fresh = len(targets), fresh
-        more = targets_like(targets[0], settings) if fresh else []
-        self.runner = Runner([*targets, *more], settings, store)
+    def __init__(self, specs: Sequence[NetworkSpec], settings: Settings, store: Store, *, fresh: bool = False) -> None:
+        self.subjects, self.fresh = len(specs), fresh
+        more = specs_like(specs[0], settings) if fresh else []
+        self.runner = Runner([*specs, *more], settings, store)
         self._stored = [] if fresh else stored(self.runner.rows()[0], settings.quick)
 
     def finish(self, rows: Sequence[Row], command: str) -> Profile:

@@ -12,15 +12,16 @@ from typing import Any
 from mnemoscope.core.environment import environment_facts
 from mnemoscope.core.errors import UserError
 from mnemoscope.measures.threads import few_threads
+from mnemoscope.nn import NetworkSpec
 from mnemoscope.nn.storage import weights_digest
 from mnemoscope.profiles.checks import brief, check_network
+from mnemoscope.profiles.commands import network_words, spell
+from mnemoscope.profiles.facts import facts_of, fingerprint
 from mnemoscope.profiles.merging import merge, unit_of
 from mnemoscope.profiles.registry import Context, Part, parts
 from mnemoscope.profiles.rows import SCHEMA, Row
 from mnemoscope.profiles.settings import Settings
-from mnemoscope.profiles.spelling import spell
 from mnemoscope.profiles.store import Store
-from mnemoscope.profiles.target import Target
 
 __all__ = ["Piece", "Runner", "Watch"]
 
@@ -45,7 +46,7 @@ Watch = Callable[[Piece | None, float, float], None]
 class _Subject:
     """A network with what is known of it before it is measured."""
 
-    target: Target
+    spec: NetworkSpec
     network: Any
     facts: dict[str, Any]
     notices: tuple[str, ...]
@@ -59,7 +60,7 @@ class Runner:
 
     Parameters
     ----------
-    targets
+    specs
         The networks.
     settings
         How much work to do.
@@ -74,13 +75,13 @@ class Runner:
         Whether the budget was used up before the end.
     """
 
-    def __init__(self, targets: Sequence[Target], settings: Settings, store: Store | None = None) -> None:
+    def __init__(self, specs: Sequence[NetworkSpec], settings: Settings, store: Store | None = None) -> None:
         self.settings = settings
         self.store = store or Store()
         self.interrupted = False
         self.stopped = False
         self._parts = parts()
-        self._subjects = [self._prepared(target) for target in targets]
+        self._subjects = [self._prepared(spec) for spec in specs]
         self._took: dict[tuple[int, str], float] = {}
         self._last: tuple[int, int, Any] | None = None
 
@@ -120,31 +121,31 @@ class Runner:
 
     def label(self, piece: Piece) -> str:
         """Return the name of the network that a piece of work is about."""
-        return self._subjects[piece.subject].target.label
+        return self._subjects[piece.subject].spec.label
 
     @property
     def notices(self) -> list[str]:
         """What a reader should know of the networks before all numbers."""
         return [said for subject in self._subjects for said in subject.notices]
 
-    def _prepared(self, target: Target) -> _Subject:
-        seed = self.settings.seeds_of(target.trained)[0]
-        network = target.network(seed)
-        notices = check_network(network, target.label)
-        facts = target.facts(network)
-        mark = target.fingerprint(network, self.settings.quick)
-        return _Subject(target, network, facts, notices, mark, {seed: weights_digest(network)})
+    def _prepared(self, spec: NetworkSpec) -> _Subject:
+        seed = self.settings.seeds_of(spec.trained)[0]
+        spec = spec.resolved()
+        network = _build(spec, seed)
+        notices = check_network(network, spec.label)
+        mark = fingerprint(spec, network, self.settings.quick)
+        return _Subject(spec, network, facts_of(spec, network), notices, mark, {seed: weights_digest(network)})
 
     def _seeds(self, subject: _Subject) -> list[int]:
-        return self.settings.seeds_of(subject.target.trained)
+        return self.settings.seeds_of(subject.spec.trained)
 
     def _seeds_of(self, subject: _Subject, part: Part) -> list[int]:
         seeds = self._seeds(subject)
         return seeds[:1] if part.once else seeds
 
     def _context(self, subject: _Subject, seed: int) -> Context:
-        trained = subject.target.trained
-        make = None if trained else subject.target.network
+        trained = subject.spec.trained
+        make = None if trained else partial(_build, subject.spec)
         return Context(
             seed=seed,
             quick=self.settings.quick,
@@ -211,7 +212,7 @@ class Runner:
         if seed == self._seeds(subject)[0]:
             return subject.network
         if self._last is None or self._last[:2] != (index, seed):
-            self._last = (index, seed, subject.target.network(seed))
+            self._last = (index, seed, _build(subject.spec, seed))
             subject.digests[seed] = weights_digest(self._last[2])
         return self._last[2]
 
@@ -219,12 +220,12 @@ class Runner:
         found = {part.name: self._part_row(subject, part) for part in self._parts}
         return {
             "schema": SCHEMA,
-            "label": subject.target.label,
+            "label": subject.spec.label,
             "network": subject.facts,
-            "settings": {**self.settings.to_dict(subject.target.trained), "digests": list(subject.digests.values())},
+            "settings": {**self.settings.to_dict(subject.spec.trained), "digests": list(subject.digests.values())},
             "environment": environment_facts(),
             "notices": list(subject.notices),
-            "command": subject.target.words(),
+            "command": network_words(subject.spec),
             "parts": found,
         }
 
@@ -238,11 +239,19 @@ class Runner:
         commands: dict[str, str] = {}
         for call in calls:
             before = f"{commands[call.measure]}\n" if call.measure in commands else ""
-            commands[call.measure] = before + spell(subject.target, call, seeds[0])
+            commands[call.measure] = before + spell(subject.spec, call, seeds[0])
         units = subject.units.get(part.name, {})
         if not units and self.interrupted:
             units = {seeds[0]: _unit("stopped", "it was interrupted before", 0.0)}
         return {**merge(part, units, len(seeds)), "command": next(iter(commands.values()), ""), "commands": commands}
+
+
+def _build(spec: NetworkSpec, seed: int, input_size: int | None = None) -> Any:
+    """Return a network at a seed, with another input size where one is asked for."""
+    if spec.trained:
+        return spec.build()
+    sizes = {} if input_size is None else {"input_size": input_size}
+    return spec.replace(seed=seed, **sizes).build()
 
 
 def _unit(status: str, reason: str, seconds: float) -> Unit:

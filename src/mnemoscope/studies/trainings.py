@@ -9,7 +9,7 @@ from typing import Any
 
 from mnemoscope import nn, tasks
 from mnemoscope.studies.execution import executor
-from mnemoscope.training import fit_population, stream
+from mnemoscope.training import fit_population
 
 __all__ = ["train"]
 
@@ -26,7 +26,7 @@ def train(settings: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
     name, options = given.pop("network"), given.pop("options", {})
     sizes = {size: given.pop(size) for size in ("input_size", "hidden_size", "num_layers")}
     seeds = given.pop("seeds")
-    layers = [nn.create(name, **sizes, **options, generator=stream(seed, "layer")) for seed in seeds]
+    layers = [nn.NetworkSpec(name, **sizes, options=options, seed=seed).build() for seed in seeds]
     given["iterations"] = given.pop("epochs") * _steps_per_epoch(task, given["batch_size"])
     trained = fit_population(layers, task, seeds=seeds, folder=folder / "population", progress=False, **given)
     return {

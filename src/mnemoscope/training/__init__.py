@@ -7,6 +7,7 @@
 """
 
 from mnemoscope.core.intervals import wilson
+from mnemoscope.core.seeds import stream
 from mnemoscope.training.capacity import capacity
 from mnemoscope.training.capacity_result import Capacity
 from mnemoscope.training.comparing import compare_capacities
@@ -21,7 +22,6 @@ from mnemoscope.training.population import fit_population
 from mnemoscope.training.resuming import resume
 from mnemoscope.training.run import Diverged, Run
 from mnemoscope.training.schedule import Plateau
-from mnemoscope.training.seeds import stream
 from mnemoscope.training.statistics import compare_paired, holm
 from mnemoscope.training.step import Step
 

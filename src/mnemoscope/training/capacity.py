@@ -43,7 +43,7 @@ def capacity(
     hidden_size: int | None = None,
     num_layers: int = 1,
     parameters: int | None = None,
-    count: str = "true",
+    count: str = "recurrent",
     options: Mapping[str, Any] | None = None,
     criterion: float = 0.99,
     quorum: float = 0.5,
@@ -77,9 +77,10 @@ def capacity(
     hidden_size, num_layers
         Of a network that is built; 64 units in one layer unless said otherwise.
     parameters
-        Instead of a hidden size: the widest network with at most so many, readout included.
+        Instead of a hidden size: a budget, counted as `count` says.
     count
-        How parameters are counted: ``"true"`` or ``"published"``.
+        What of the network `parameters` counts, one of `mnemoscope.nn.parameters.COUNTS`: ``"recurrent"``, ``"all"``
+        (with an affine readout, the largest within the budget) or ``"published"``.
     options
         The network's own options.
     criterion

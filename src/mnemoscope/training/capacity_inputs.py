@@ -5,25 +5,22 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import torch
 from torch import nn
 
-from mnemoscope.core.errors import Description, UserError, choice, expected, nearest, positive_int
-from mnemoscope.core.plugins import is_location
-from mnemoscope.nn.registry import create
+from mnemoscope.core.errors import Description, UserError, expected, nearest, positive_int
+from mnemoscope.core.seeds import check_seed, stream
+from mnemoscope.nn import NetworkSpec
+from mnemoscope.nn.construction import DEFAULT_SIZES
 from mnemoscope.tasks import Task
-from mnemoscope.training.family import COUNTS, family
 from mnemoscope.training.options import Options
 from mnemoscope.training.search import Tried, next_by_bisection, next_on_grid
-from mnemoscope.training.seeds import check_seed, stream
 from mnemoscope.training.spec import describe_network
 
 __all__ = ["Builder", "Network", "checked_seeds", "checked_training", "maker", "share", "strategy"]
 
-_WIDTH = 64
 _FIRST = 8
 """The first level is the task's own over this."""
 _NOT_OPTIONS = {
@@ -70,33 +67,23 @@ def maker(
     for name in options:
         if name in _NOT_OPTIONS:
             raise UserError(f"{name} {_NOT_OPTIONS[name]}, and cannot be given as an option of the network")
-    choice("count", count, COUNTS)
-    if hidden_size is not None and parameters is not None:
-        raise UserError(f"give hidden_size or parameters, not both: got {hidden_size} and {parameters}")
-    if parameters is not None:
-        if not isinstance(network, str):
-            raise expected("network", "a registry name where parameters are given", network)
-        sizes = {"input_size": task.input_size, "output_size": task.output_size}
-        hidden_size = family(network, parameters, (layers,), count=count, **sizes, **options)[0].hidden_size
-    width = positive_int("hidden_size", _WIDTH if hidden_size is None else hidden_size)
-    named = isinstance(network, str) and not is_location(network)
-    given = {"num_layers": layers, **options} if layers > 1 or named else dict(options)
-    make = partial(create, network) if isinstance(network, str) else network
-    if not callable(make):
+    if not isinstance(network, str) and not callable(network):
         raise expected("network", "a name, a class, a function or a layer", Description(f"a {type(network).__name__}"))
-    name = network if isinstance(network, str) else getattr(network, "__name__", "network")
+    spec = NetworkSpec(
+        network,
+        input_size=task.input_size,
+        hidden_size=hidden_size,
+        num_layers=layers if layers > 1 else None,
+        parameters=parameters,
+        count=count,
+        readout_size=task.output_size if parameters is not None else 0,
+        options=options,
+    ).resolved()
+    width = DEFAULT_SIZES["hidden_size"] if spec.hidden_size is None else spec.hidden_size
     deep = f", {layers} layers" if layers > 1 else ""
-    spec = {"network": name, "hidden_size": width, "num_layers": layers, "options": dict(options)}
-    return Builder(f"{name} (n = {width}{deep})", partial(_build, make, task.input_size, width, given), spec)
-
-
-def _build(
-    make: Callable[..., nn.Module], input_size: int, width: int, options: Mapping[str, Any], seed: int
-) -> nn.Module:
-    """Build a network with the weights of a seed, whoever draws them: torch's global generator is left as it was."""
-    with torch.random.fork_rng(devices=[]):
-        torch.random.set_rng_state(stream(seed, "layer").get_state())
-        return make(input_size=input_size, hidden_size=width, **options)
+    name = network if isinstance(network, str) else getattr(network, "__name__", "network")
+    known = {"network": name, "hidden_size": width, "num_layers": layers, "options": dict(options)}
+    return Builder(f"{name} (n = {width}{deep})", lambda seed: spec.replace(seed=seed).build(), known)
 
 
 def _copies(layer: nn.Module, hidden_size: int | None, parameters: int | None, options: Mapping[str, Any]) -> Builder:

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from mnemoscope.core.errors import UserError
+from mnemoscope.core.seeds import seed_of, stream
 from mnemoscope.tasks import Batch, Splits, Task
 from mnemoscope.training.options import Options
-from mnemoscope.training.seeds import seed_of, stream
 
 __all__ = ["Fixed", "Fresh", "Source", "Stream", "source_of"]
 

@@ -10,11 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from mnemoscope.core.errors import Description, UserError, expected, nearest
-from mnemoscope.nn.adapt import adapt
-from mnemoscope.nn.registry import create as create_network
+from mnemoscope.core.seeds import check_seed
+from mnemoscope.nn import NetworkSpec
 from mnemoscope.nn.registry import get
 from mnemoscope.tasks import Task
 from mnemoscope.tasks import create as create_task
@@ -22,7 +20,6 @@ from mnemoscope.training.fit import fit_with
 from mnemoscope.training.options import Options
 from mnemoscope.training.population import fit_population
 from mnemoscope.training.run import Run
-from mnemoscope.training.seeds import check_seed, seed_of, stream
 from mnemoscope.training.spec import describe_network
 
 __all__ = ["Experiment", "read_experiment"]
@@ -74,13 +71,7 @@ class Experiment:
 
     def build_layer(self, task: Task, seed: int) -> Any:
         """Return the network, its weights drawn from a seed."""
-        options = self._network_options(task)
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed_of(seed, "layer"))
-            layer = adapt(create_network(self.network["name"], **options))
-        if hasattr(layer, "reset_parameters"):
-            layer.reset_parameters(stream(seed, "layer"))
-        return layer
+        return NetworkSpec(self.network["name"], **{**self._network_options(task), "seed": seed}).build()
 
     def run(
         self,

@@ -12,6 +12,7 @@ from torch import nn
 
 from mnemoscope import runs
 from mnemoscope.core.errors import UserError, expected
+from mnemoscope.core.seeds import stream
 from mnemoscope.nn.storage import weights_digest
 from mnemoscope.runs.record import Metrics
 from mnemoscope.tasks import Task
@@ -26,7 +27,6 @@ from mnemoscope.training.progress import Progress
 from mnemoscope.training.recording import drive, restore
 from mnemoscope.training.run import Diverged, Run
 from mnemoscope.training.schedule import Plateau
-from mnemoscope.training.seeds import stream
 from mnemoscope.training.spec import spec_of, task_of
 from mnemoscope.training.step import Step
 from mnemoscope.training.trial import check_answers

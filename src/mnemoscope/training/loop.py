@@ -11,12 +11,12 @@ import torch
 from torch import Tensor
 
 from mnemoscope.core.errors import UserError
+from mnemoscope.core.seeds import seed_of
 from mnemoscope.tasks import Task
 from mnemoscope.training.evaluate import evaluate
 from mnemoscope.training.member import Ending, Member
 from mnemoscope.training.moments import Callback, Moment, Snapshot
 from mnemoscope.training.objective import Loss
-from mnemoscope.training.seeds import seed_of
 from mnemoscope.training.step import part
 
 __all__ = ["Loop"]

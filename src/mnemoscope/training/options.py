@@ -11,10 +11,10 @@ from typing import Any
 import torch
 
 from mnemoscope.core.errors import Description, UserError, choice, expected, nearest, positive_int
+from mnemoscope.core.seeds import check_seed
 from mnemoscope.training.clipping import Clipping
 from mnemoscope.training.optimisers import OPTIMISERS, Optimiser
 from mnemoscope.training.schedule import Plateau, plateau
-from mnemoscope.training.seeds import check_seed
 
 __all__ = ["DATA", "PRECISIONS", "Options"]
 

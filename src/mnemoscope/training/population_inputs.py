@@ -9,10 +9,10 @@ from typing import Any
 from torch import nn
 
 from mnemoscope.core.errors import Description, UserError, expected
+from mnemoscope.core.seeds import check_seed, stream
 from mnemoscope.nn.storage import weights_digest
 from mnemoscope.tasks import Task
 from mnemoscope.training.options import Options
-from mnemoscope.training.seeds import check_seed, stream
 from mnemoscope.training.spec import spec_of
 
 __all__ = ["VECTORS", "population_known", "population_networks", "population_options", "population_spec"]

@@ -1,4 +1,4 @@
-"""A network from what a person names: a registered name, FILE.py:CLASS, a class or function, or a saved file."""
+"""Call of a stranger's constructor: sizes by name or by place, and what is said when these do not fit."""
 
 from __future__ import annotations
 
@@ -7,77 +7,25 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import nn
 
-from mnemoscope.core.arrays import ARRAYS
-from mnemoscope.core.errors import UserError, expected, nearest
-from mnemoscope.core.plugins import is_location
-from mnemoscope.nn.adapt import adapt
-from mnemoscope.nn.registry import NETWORKS, create, get
-from mnemoscope.nn.storage import load
+from mnemoscope.core.errors import Description, UserError, expected, nearest
 
-__all__ = ["DEFAULTS", "build", "construct", "is_saved"]
+__all__ = ["DEFAULT_SIZES", "construct", "known_sizes"]
 
-DEFAULTS = {"input_size": 1, "hidden_size": 64, "num_layers": 1}
-"""The sizes of a network that is named without any."""
-
-_PICKLES = (".pt", ".pth", ".pkl", ".ckpt", ".bin")
+DEFAULT_SIZES = {"input_size": 1, "hidden_size": 64, "num_layers": 1}
+"""The sizes of a network that is described without any."""
 
 
-def is_saved(what: Any) -> bool:
-    """Say whether a network is named by a file that `mnemoscope.nn.save` writes."""
-    return isinstance(what, str) and what.endswith(".safetensors")
-
-
-def build(what: Any, sizes: Mapping[str, int], options: Mapping[str, Any], seed: int) -> Any:
-    """Return a network that measures understand: loaded, or built with weights drawn from the seed.
-
-    Parameters
-    ----------
-    what
-        A name, ``FILE.py:CLASS`` (which runs the file's code), ``FILE.safetensors``, or a class or function.
-    sizes
-        Those that were given, of `DEFAULTS`; a saved network has its own.
-    options
-        Further arguments of its constructor.
-    seed
-        Draws the weights. What the constructor does to torch's random numbers stays within.
-    """
-    if is_saved(what):
-        return load(what)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        return adapt(construct(what, sizes, options))
-
-
-def construct(what: Any, sizes: Mapping[str, int], options: Mapping[str, Any]) -> nn.Module:
-    """Return the module itself, as its constructor makes it."""
-    if not isinstance(what, str):
-        return _call(getattr(what, "__name__", type(what).__name__), what, sizes, options)
-    _check_ending(what)
-    if what in NETWORKS or not is_location(what):
-        made: nn.Module = create(what, **{**_known(NETWORKS[what], DEFAULTS), **sizes, **options})
-        return made
-    return _call(what, get(what), sizes, options)
-
-
-def _check_ending(name: str) -> None:
-    if Path(name).suffix.lower() in ARRAYS:
-        raise UserError(f"{name!r} is a file of an array, not a network; give it with --matrix")
-    if Path(name).suffix.lower() in _PICKLES:
-        raise UserError(f"{name!r} is a pickle, which could run code; write the network with mnemoscope.nn.save")
-
-
-def _call(name: str, factory: Any, chosen: Mapping[str, int], options: Mapping[str, Any]) -> nn.Module:
+def construct(name: str, factory: Any, chosen: Mapping[str, Any], options: Mapping[str, Any]) -> nn.Module:
     """Build a stranger's network: with sizes by name where it has these names, else by place, else without any."""
     if not callable(factory) or isinstance(factory, nn.Module):
         raise expected(name, "a class or a function that builds a network", factory)
     signature = _signature(name, factory)
-    sizes = {**DEFAULTS, **chosen}
+    sizes = {**DEFAULT_SIZES, **chosen}
     layers = {key: value for key, value in chosen.items() if key == "num_layers"}
     attempts: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
-        ((), {**_known(factory, DEFAULTS), **chosen, **options}),
+        ((), {**known_sizes(factory, DEFAULT_SIZES), **chosen, **options}),
         ((sizes["input_size"], sizes["hidden_size"]), {**layers, **options}),
         ((), {**chosen, **options}),
     ]
@@ -94,7 +42,7 @@ def _signature(name: str, factory: Any) -> inspect.Signature:
         raise expected(name, "a class or a function whose arguments are known", factory) from error
 
 
-def _known(factory: Any, sizes: Mapping[str, int]) -> dict[str, int]:
+def known_sizes(factory: Any, sizes: Mapping[str, int]) -> dict[str, int]:
     """Return the sizes that a constructor takes by name."""
     parameters = inspect.signature(factory).parameters
     open_ended = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
@@ -113,7 +61,7 @@ def _unbound(
     name: str,
     signature: inspect.Signature,
     attempts: list[tuple[tuple[Any, ...], dict[str, Any]]],
-    chosen: Mapping[str, int],
+    chosen: Mapping[str, Any],
     options: Mapping[str, Any],
 ) -> UserError:
     """Say what a constructor takes that was not given, or was given that it does not take, and how to give it."""
@@ -147,5 +95,5 @@ def _built(name: str, factory: Any, args: tuple[Any, ...], keywords: dict[str, A
     except Exception as error:  # a stranger's constructor may fail as it likes
         raise UserError(f"{name} cannot be built: {type(error).__name__}: {error}") from error
     if not isinstance(made, nn.Module):
-        raise expected(name, "a class or a function that builds a torch.nn.Module", made)
+        raise expected(name, "a class or a function that builds a torch.nn.Module", Description(repr(made)))
     return made
