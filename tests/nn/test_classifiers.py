@@ -14,7 +14,7 @@ from torch.func import functional_call, vmap
 import mnemoscope as ms
 from mnemoscope.core.errors import UserError
 from mnemoscope.core.ring import PRIMES, Prime, Real, Symbolic
-from mnemoscope.nn.classifier import normalised
+from mnemoscope.nn.tensor_classifier import normalised
 
 B, D, N, R, C = 4, 5, 3, 4, 2
 CLASSIFIERS = {

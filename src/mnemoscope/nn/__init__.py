@@ -7,8 +7,8 @@ True
 """
 
 from mnemoscope.nn.automaton import WeightedAutomaton
-from mnemoscope.nn.classifier import Classifier
 from mnemoscope.nn.feature_maps import AffineReLU, Powers, RandomFeatures
+from mnemoscope.nn.network import Network
 from mnemoscope.nn.networks.birnn import BIRNN
 from mnemoscope.nn.networks.cp import CP
 from mnemoscope.nn.networks.cprnn import CPBIRNN, CPRNN
@@ -30,13 +30,16 @@ from mnemoscope.nn.networks.second_order import SecondOrderRNN
 from mnemoscope.nn.networks.soft_orth import SoftOrth
 from mnemoscope.nn.networks.tt import TT
 from mnemoscope.nn.networks.urnn import URNN
+from mnemoscope.nn.once import Once
+from mnemoscope.nn.parallel import Parallel, ParallelOptions
 from mnemoscope.nn.population import Population
 from mnemoscope.nn.recurrent import Recurrent
 from mnemoscope.nn.registry import Card, create, get, names, network
 from mnemoscope.nn.sequence import SequenceNetwork
 from mnemoscope.nn.spec import NetworkSpec
-from mnemoscope.nn.stack import Stack, StackOptions
+from mnemoscope.nn.stack import Layer, Stack, StackOptions, Weights
 from mnemoscope.nn.storage import load, save
+from mnemoscope.nn.tensor_classifier import TensorClassifier
 
 __all__ = [
     "BIRNN",
@@ -59,14 +62,18 @@ __all__ = [
     "URNN",
     "AffineReLU",
     "Card",
-    "Classifier",
     "ExpRNN",
     "FullURNN",
     "HDetachLSTM",
     "Henaff",
+    "Layer",
     "LinearRNN",
     "NetworkSpec",
+    "Network",
+    "Once",
     "OrthRNN",
+    "Parallel",
+    "ParallelOptions",
     "Population",
     "Powers",
     "RandomFeatures",
@@ -76,7 +83,9 @@ __all__ = [
     "SoftOrth",
     "Stack",
     "StackOptions",
+    "TensorClassifier",
     "WeightedAutomaton",
+    "Weights",
     "create",
     "get",
     "load",

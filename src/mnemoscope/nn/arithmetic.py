@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, Unpack
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
 from mnemoscope.core.errors import expected, positive_int
 from mnemoscope.core.ring import Ring
-from mnemoscope.nn.initialisers import constant, uniform
+from mnemoscope.nn.initialisers import constant
 from mnemoscope.nn.polynomial import Polynomial
-from mnemoscope.nn.stack import StackOptions, Weights
-from mnemoscope.nn.state import State
+from mnemoscope.nn.stack import Layer, StackOptions, Weights
 
 __all__ = ["Arithmetic", "ArithmeticOptions"]
 
@@ -57,37 +55,18 @@ class Arithmetic(Polynomial):
         self.learn_initial = learn_initial
         super().__init__(input_size, hidden_size, num_layers, **common)
 
-    def declare(self, input_size: int) -> None:
+    def declare(self, layer: Layer) -> None:
         """Create what every such network has: the initial state and W_O, where they are asked for."""
         if self.learn_initial:
-            self.parameter("initial", self.hidden_size, init=constant(1.0))
-        if self.readout_size is not None and self._is_last(self._suffixes[-1]):
-            shape = (self.readout_size, self.hidden_size)
-            self.register_parameter(_readout(self._suffixes[-1]), nn.Parameter(torch.empty(*shape, **self._factory)))
+            self.parameter("initial", self.hidden_size, init=constant(1.0), role="initial")
+        if self.readout_size is not None and layer.last:
+            full_name = "weight_out_reverse" if layer.reverse else "weight_out"
+            self.parameter("weight_out", self.readout_size, self.hidden_size, role="readout", full_name=full_name)
 
-    @torch.no_grad()
-    def reset_parameters(self, generator: torch.Generator | None = None) -> None:
-        """Draw all parameters anew."""
-        super().reset_parameters(generator)
-        for name in filter(self._parameters.__contains__, ("weight_out", "weight_out_reverse")):
-            parameter = self.get_parameter(name)
-            drawn = torch.empty_like(parameter, device=generator.device) if generator else parameter
-            uniform(1 / math.sqrt(self.hidden_size))(drawn, generator)
-            parameter.copy_(drawn)
-
-    def start(self, batch: int, **factory: Any) -> Float[Tensor, "batch n"]:
-        """Return ones."""
-        return torch.ones(batch, self.hidden_size, **factory)
-
-    def init_state(
-        self, batch: int, *, device: torch.device | str | None = None, dtype: torch.dtype | None = None
-    ) -> State:
-        """Return the state before the first input: ``(layers * directions, batch, n)``, ones or what was learned."""
-        state = super().init_state(batch, device=device, dtype=dtype)
-        if not self.learn_initial:
-            return state
-        learned = torch.stack([getattr(self, "initial" + suffix) for suffix in self._suffixes])
-        return learned.to(state)[:, None] * state
+    def start(self, w: Weights, batch: int, **factory: Any) -> Float[Tensor, "batch n"]:
+        """Return ones, or what was learned."""
+        ones = torch.ones(batch, self.hidden_size, **factory)
+        return w["initial"].to(ones) * ones if self.learn_initial else ones
 
     def begin(self, ring: Ring, w: Weights, batch: int) -> Any:
         """Return the state before the first input, in a ring."""
@@ -105,34 +84,16 @@ class Arithmetic(Polynomial):
         self, w: Weights, x: Float[Tensor, "time batch input"], state: Any, lengths: Tensor | None
     ) -> tuple[Float[Tensor, "time batch features"], Any]:
         """Run whole sequences; W_O meets all steps at once."""
-        y, state = super().unroll({k: v for k, v in w.items() if k != "weight_out"}, x, state, lengths)
+        y, state = super().unroll(w.without("weight_out"), x, state, lengths)
         return (F.linear(y, w["weight_out"]) if "weight_out" in w else y), state
 
-    @property
-    def cell_output_size(self) -> int:
-        """n, or C once the last layer is there."""
-        whole = len(self._suffixes) == self.num_layers * self.directions
-        return self.hidden_size if self.readout_size is None or not whole else self.readout_size
+    def layer_output_shape(self, index: int) -> tuple[int, ...]:
+        """Return n, or C for the last layer, for each direction."""
+        last = index == self.num_layers - 1
+        width: int = self.readout_size if last and self.readout_size is not None else self.hidden_size
+        return (width * self.directions,)
 
     @property
     def options(self) -> dict[str, Any]:
         """The arguments that build this network again; `output_size` as it was given, for one direction."""
         return super().options | {"output_size": self.readout_size}
-
-    def _gather(self, suffix: str) -> Weights:
-        return super()._gather(suffix) | self._readout_of(suffix, self._parameters)
-
-    def _named(self, weights: dict[str, Any], suffix: str) -> Weights:
-        return super()._named(weights, suffix) | self._readout_of(suffix, weights)
-
-    def _readout_of(self, suffix: str, weights: Any) -> Weights:
-        if self.readout_size is None or not self._is_last(suffix):
-            return {}
-        return {"weight_out": weights[_readout(suffix)]}
-
-    def _is_last(self, suffix: str) -> bool:
-        return suffix.removesuffix("_reverse") == f"_l{self.num_layers - 1}"
-
-
-def _readout(suffix: str) -> str:
-    return "weight_out_reverse" if suffix.endswith("_reverse") else "weight_out"

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Inexact
 from torch import Tensor, nn
 
-from mnemoscope.core.errors import UserError, choice, expected, positive_int
+from mnemoscope.core.errors import choice, expected, positive_int
 from mnemoscope.nn.activation import NONLINEARITIES, activate
 from mnemoscope.nn.initialisers import uniform, zeros
 from mnemoscope.nn.maps.base import Transition
@@ -19,7 +19,7 @@ from mnemoscope.nn.maps.functions import cayley, exponential
 from mnemoscope.nn.maps.skew import SKEW_INITS, block_skew, random_orthogonal
 from mnemoscope.nn.members import map_members
 from mnemoscope.nn.ops.recurrence import Plan, alive_at_steps, can_fuse, last_alive, recurrence
-from mnemoscope.nn.stack import Stack, StackOptions, Weights
+from mnemoscope.nn.stack import Layer, Stack, StackOptions, Weights
 from mnemoscope.nn.state import State
 
 __all__ = ["FirstOrder", "FirstOrderOptions", "free_matrix"]
@@ -61,7 +61,6 @@ class FirstOrder(Stack):
     nonlinearity_default: ClassVar[str] = "modrelu"
     init_default: ClassVar[str] = "random"
     inits: ClassVar[tuple[str, ...]] = SKEW_INITS
-    field: str = "real"
 
     def __init__(
         self,
@@ -87,20 +86,20 @@ class FirstOrder(Stack):
         """Return the map that makes V, or None when V itself is the parameter."""
         return None
 
-    def declare(self, input_size: int) -> None:
+    def declare(self, layer: Layer) -> None:
         """Create U, V and b."""
-        n, parts = self.hidden_size, 2 if self.field == "complex" else 1
+        n, input_size, parts = self.hidden_size, layer.input_size, 2 if self.field == "complex" else 1
         transition = self.make_transition()
         bound = 1 / math.sqrt(n) if transition is None else math.sqrt(6 / (n + input_size))
-        self.parameter("weight_ih", parts * n, input_size, init=uniform(bound))
+        self.parameter("weight_ih", parts * n, input_size, init=uniform(bound), role="input")
         if transition is None:
-            self.parameter("weight_hh", n, n, init=self._start_matrix)
+            self.parameter("weight_hh", n, n, init=self._start_matrix, role="recurrent")
         else:
             self.constrain("weight_hh", transition)
         if self.bias and self.nonlinearity == "modrelu":
-            self.parameter("bias", n, init=uniform(0.01))
+            self.parameter("bias", n, init=uniform(0.01), role="bias")
         elif self.bias:
-            self.parameter("bias", parts * n, init=uniform(bound) if transition is None else zeros)
+            self.parameter("bias", parts * n, init=uniform(bound) if transition is None else zeros, role="bias")
 
     def _start_matrix(self, matrix: Tensor, generator: torch.Generator | None) -> None:
         matrix.copy_(free_matrix(self.hidden_size, self.init, generator))
@@ -131,7 +130,7 @@ class FirstOrder(Stack):
         """Run whole sequences through the fused recurrence; the plain loop where that cannot be used."""
         if not can_fuse(w):
             like = {"device": x.device, "dtype": x.dtype}
-            return super().unroll(w, x, self.start(x.shape[1], **like) if state is None else state, lengths)
+            return super().unroll(w, x, self.start(w, x.shape[1], **like) if state is None else state, lengths)
         bend = None if self.nonlinearity == "modrelu" else w.get("bias")
         phi = self.nonlinearity if self.activation == "recurrent" else "identity"
         states, last = self.fuse(w, x, w["weight_ih"], bend, phi, state, lengths)
@@ -160,14 +159,15 @@ class FirstOrder(Stack):
         bent = activate(self.nonlinearity, torch.complex(*states.chunk(2, dim=-1)), bias)
         return torch.cat([bent.real, bent.imag], dim=-1)
 
-    def _run_batched(self, weights: Mapping[str, Tensor], x: Tensor, hx: Any) -> tuple[Tensor, State] | None:
+    def _run_batched(self, weights: Mapping[str, Tensor], x: Tensor, hx: Any = None) -> tuple[Tensor, State] | None:
         if not self._batches(x, hx):
             return None
         self._check_input(x[0])
+        x = x.flatten(3)
         if hx is not None:
-            self._starting_state(hx[0], x[0])  # refuses one that does not fit
+            self._check_state(hx[0], x[0])
             hx = hx.movedim(0, 1)
-        stacked = [self._stack(weights, suffix) for suffix in self._suffixes]
+        stacked = [self._stack(weights, layer) for layer in self._layers]
         output, state = self.run(x, hx, None, stacked)
         return output, state.movedim(0, 1)
 
@@ -180,9 +180,9 @@ class FirstOrder(Stack):
             return False
         return (hx is None or isinstance(hx, Tensor)) and can_fuse({"weight_hh": self._like})
 
-    def _stack(self, weights: Mapping[str, Tensor], suffix: str) -> Weights:
+    def _stack(self, weights: Mapping[str, Tensor], layer: Layer) -> Weights:
         """Return the members' weights of one layer and direction, each map computed once for all."""
-        return {name: self._stacked(weights, name + suffix) for name in self._names}
+        return Weights(layer, {name: self._stacked(weights, full) for name, full in layer.names.items()})
 
     def _stacked(self, weights: Mapping[str, Tensor], name: str) -> Tensor:
         if self.transition(name) is None:
@@ -191,28 +191,6 @@ class FirstOrder(Stack):
         own = {key.removeprefix(prefix): w for key, w in weights.items() if key.startswith(prefix)}
         matrix: Tensor = map_members(self._maps[name], own)
         return matrix
-
-    def start(self, batch: int, **factory: Any) -> Inexact[Tensor, "batch n"]:
-        """Return zeros, complex over the complex field."""
-        if self.field == "complex":
-            factory["dtype"] = torch.complex128 if factory["dtype"] == torch.float64 else torch.complex64
-        return torch.zeros(batch, self.hidden_size, **factory)
-
-    @property
-    def cell_output_size(self) -> int:
-        """n, or 2n over the complex field: real parts, then imaginary parts."""
-        return self.hidden_size * (2 if self.field == "complex" else 1)
-
-    def _check_width(self, x: Tensor, name: str) -> None:
-        super()._check_width(x, name)
-        if self.field == "complex":
-            self._real_dtype(x.dtype)  # refuses 16 bits
-
-    def _real_dtype(self, dtype: torch.dtype | None) -> torch.dtype:
-        real = super()._real_dtype(dtype)
-        if self.field == "complex" and real not in (torch.float32, torch.float64):
-            raise UserError(f"a complex network must be float32 or float64 (complex64, complex128), got {real}")
-        return real
 
 
 class StructuredOptions(FirstOrderOptions, total=False):
@@ -246,13 +224,13 @@ class Structured(FirstOrder):
     def _batches(self, x: Tensor, hx: Any) -> bool:
         return self.product == "dense" and super()._batches(x, hx)
 
-    def _gather(self, suffix: str) -> Weights:
-        if self.product == "dense":
-            return super()._gather(suffix)
-        weights = {name: getattr(self, name + suffix) for name in self._names if name != "weight_hh"}
-        weights["factors"] = tuple(self._parameters_of("weight_hh" + suffix))
-        weights["transition"] = self.transition("weight_hh" + suffix)
-        return weights
+    def _gather(self, layer: Layer, maps: bool = True) -> Weights:
+        if self.product == "dense" or not maps:
+            return super()._gather(layer, maps)
+        full = layer.names["weight_hh"]
+        found = super()._gather(layer, maps=False)
+        found |= {"factors": tuple(self._parameters_of(full)), "transition": self.transition(full)}
+        return found
 
     def multiply(self, w: Weights, h: Inexact[Tensor, "batch n"]) -> Inexact[Tensor, "batch n"]:
         """Return V h."""

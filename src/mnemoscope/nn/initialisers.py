@@ -8,9 +8,14 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-__all__ = ["Initialiser", "constant", "uniform", "unit_gain", "zeros"]
+__all__ = ["Initialiser", "constant", "normal", "uniform", "unit_gain", "zeros"]
 
 Initialiser = Callable[[Tensor, torch.Generator | None], object]
+
+
+def normal(deviation: float) -> Initialiser:
+    """Draw from N(0, deviation^2)."""
+    return lambda tensor, generator: nn.init.normal_(tensor, 0.0, deviation, generator=generator)
 
 
 def uniform(bound: float) -> Initialiser:

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils._pytree import tree_flatten, tree_unflatten
 
 __all__ = ["map_members"]
 
@@ -23,9 +24,15 @@ def map_members(module: nn.Module, weights: Mapping[str, Tensor], *inputs: Any, 
     randomness
         What `torch.vmap` does where the module draws: ``"different"`` numbers for every member, or ``"error"``.
     """
+    structure: list[Any] = []
 
-    def one(weights: dict[str, Tensor], *inputs: Any) -> Any:
-        return torch.func.functional_call(module, weights, inputs)
+    def one(weights: dict[str, Tensor], *inputs: Any) -> tuple[Tensor, ...]:
+        leaves, spec = tree_flatten(torch.func.functional_call(module, weights, inputs))
+        # vmap returns tensors alone: a state that is None must not stop it.
+        structure[:] = spec, [isinstance(leaf, Tensor) for leaf in leaves]
+        return tuple(leaf for leaf in leaves if isinstance(leaf, Tensor))
 
     in_dims = (0, *(None if given is None else 0 for given in inputs))
-    return torch.vmap(one, in_dims=in_dims, randomness=randomness)(dict(weights), *inputs)
+    found = iter(torch.vmap(one, in_dims=in_dims, randomness=randomness)(dict(weights), *inputs))
+    spec, tensors = structure
+    return tree_unflatten([next(found) if is_tensor else None for is_tensor in tensors], spec)

@@ -106,9 +106,9 @@ class Exact(Stack):
         """
         self._require_exact(inputs)
         x, cells = inputs, []
-        for layer, suffix in enumerate(self._suffixes):
-            w = self._named(weights, suffix)
-            cell = self.begin(ring, w, x.shape[1]) if state is None else state[layer]
+        for index, layer in enumerate(self._layers):
+            w = Weights(layer, {name: weights[full] for name, full in layer.names.items()})
+            cell = self.begin(ring, w, x.shape[1]) if state is None else state[index]
             driven = _per_step(self.enter(ring, w, x.reshape(-1, x.shape[2])), *x.shape[:2])
             outputs = []
             for a in driven:
@@ -120,9 +120,6 @@ class Exact(Stack):
                 x = ring.matmul(x.reshape(-1, x.shape[2]), w["weight_out"].T).reshape(*x.shape[:2], -1)
             cells.append(cell)
         return x, tuple(cells)
-
-    def _named(self, weights: dict[str, Any], suffix: str) -> Weights:
-        return {name: weights[name + suffix] for name in self._names}
 
     def _require_exact(self, inputs: np.ndarray) -> None:
         self.require_causal("evaluate")

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
 from mnemoscope.core.errors import Description, expected
+from mnemoscope.nn.network import Network
 from mnemoscope.nn.options import public_class
-from mnemoscope.nn.stack import Stack
 from mnemoscope.nn.state import State
 
 __all__ = ["Population"]
@@ -22,8 +22,8 @@ __all__ = ["Population"]
 class Population(nn.Module):
     """K networks of one shape.
 
-    ``output, hx = population(x)`` with x (K, T, B, d) runs member k on x[k]; the parameters are stacked, so that one
-    optimiser moves all of them, each by its own gradient.
+    ``output, hx = population(x)`` with x (K, T, B, d) runs member k on x[k], and gives what the members give, members
+    in front; the parameters are stacked, so that one optimiser moves all of them, each by its own gradient.
 
     Parameters
     ----------
@@ -32,13 +32,13 @@ class Population(nn.Module):
         trained unless they are frozen in the first.
     """
 
-    def __init__(self, layers: Iterable[Stack]) -> None:
+    def __init__(self, layers: Iterable[Network]) -> None:
         super().__init__()
         wanted = "a list of networks of the same class, options, type and mode"
         if not isinstance(layers, Iterable):
             raise expected("layers", wanted, Description(_describe(layers)))
         layers = list(layers)
-        if len({_kind(layer) for layer in layers}) != 1 or not isinstance(layers[0], Stack):
+        if len({_kind(layer) for layer in layers}) != 1 or not isinstance(layers[0], Network):
             raise expected("layers", wanted, Description("; ".join(dict.fromkeys(map(_describe, layers))) or "none"))
         first = layers[0]
         self.size = len(layers)
@@ -58,19 +58,21 @@ class Population(nn.Module):
         buffers = {name: getattr(self, f"buffer_{i}") for i, name in enumerate(self.buffer_names)}
         return dict(zip(self.names, self.weights, strict=True)) | buffers
 
-    def forward(
-        self, x: Float[Tensor, "members time batch input"], hx: State | None = None
-    ) -> tuple[Float[Tensor, "members time batch output"], State]:
+    def forward(self, x: Float[Tensor, "members time batch *input"], hx: State | None = None) -> Any:
         """Run every member on its own sequences; states have the members in front."""
-        if not isinstance(x, Tensor) or x.dim() != 4 or x.shape[0] != self.size:
-            raise expected("x", f"a tensor of shape ({self.size}, time, batch, input_size)", _came(x))
+        base = self._base[0].train(self.training)
+        shape = base.input_shape
+        if not isinstance(x, Tensor) or x.dim() != 3 + len(shape) or x.shape[0] != self.size:
+            one = "input_size" if len(shape) == 1 else ", ".join(map(str, shape))
+            order = "batch, time" if base.batch_first else "time, batch"
+            raise expected("x", f"a tensor of shape ({self.size}, {order}, {one})", _came(x))
         for leaf in tree_leaves(hx):
             if leaf is not None and (not isinstance(leaf, Tensor) or leaf.shape[:1] != (self.size,)):
                 raise expected("hx", f"a state with {self.size} members in front", _came(leaf))
-        return self._base[0].train(self.training).run_members(self._stacked(), x, hx)
+        return base.run_members(self._stacked(), x, *([hx] if base.stateful else []))
 
     @torch.no_grad()
-    def member(self, k: int) -> Stack:
+    def member(self, k: int) -> Network:
         """Return a copy of network k."""
         if isinstance(k, bool) or not isinstance(k, int) or not -self.size <= k < self.size:
             raise expected("k", f"the number of a member, 0 to {self.size - 1}", k)
@@ -96,12 +98,12 @@ class Population(nn.Module):
 
 def _kind(layer: object) -> tuple[type, str]:
     """Return what members must have in common."""
-    return public_class(type(layer)) if isinstance(layer, Stack) else type(layer), _describe(layer)
+    return public_class(type(layer)) if isinstance(layer, Network) else type(layer), _describe(layer)
 
 
 def _describe(layer: object) -> str:
     """Return it in one line."""
-    if not isinstance(layer, Stack):
+    if not isinstance(layer, Network):
         return type(layer).__name__
     like = next(layer.parameters())
     return f"{layer!r} of {like.dtype} on {like.device}, {'in training' if layer.training else 'in evaluation'}"

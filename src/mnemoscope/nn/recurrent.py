@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 from mnemoscope.core.errors import Description, UserError, expected
 from mnemoscope.nn import state as states
-from mnemoscope.nn.causal import Causal
+from mnemoscope.nn.network import Network
 from mnemoscope.nn.state import State
 
 __all__ = ["Recurrent"]
 
 
-class Recurrent(Causal, nn.Module, ABC):
+class Recurrent(Network):
     """A network with a state: ``output, hx = layer(input, hx=None)``.
 
     A subclass sets `input_size`, `output_size`, `batch_first` and says how a state starts and how it steps.
@@ -27,17 +28,19 @@ class Recurrent(Causal, nn.Module, ABC):
 
     Attributes
     ----------
-    kind
-        ``"recurrent"``.
     batch_axis
         Where the batch stands in every leaf of the state: 1 in torch's layout, 0 in all others.
+    grows
+        Whether the state is a memory that grows with time, of fixed size only where `capacity` is given.
+    capacity
+        Steps that a memory that grows can hold.
     """
 
-    kind: ClassVar[str] = "recurrent"
-    input_size: int
-    output_size: int
-    batch_first: bool = False
+    stateful: ClassVar[bool] = True
+    modes: ClassVar[tuple[str, ...]] = ("recurrent",)
     batch_axis: int = 1
+    grows: ClassVar[bool] = False
+    capacity: int | None = None
 
     @abstractmethod
     def init_state(
@@ -69,16 +72,34 @@ class Recurrent(Causal, nn.Module, ABC):
         if isinstance(input, PackedSequence):
             return self._forward_packed(input, hx)
         self._check_input(input)
-        batched = input.dim() == 3
+        batched = input.dim() == 2 + len(self.input_shape)
         if batched:
             x = input.transpose(0, 1) if self.batch_first else input
         else:
             x = input.unsqueeze(1)
             hx = None if hx is None else self._batched_state(hx)
+        x = self._as_read(x)
         y, state = self.run(x, self._starting_state(hx, x), None)
         if not batched:
             return y.squeeze(1), states.remove_batch(state, self.batch_axis)
         return (y.transpose(0, 1) if self.batch_first else y), state
+
+    def stepper(self) -> Callable[[Tensor, State], tuple[Tensor, State]]:
+        """Return `step` for many steps: maps computed once, nothing checked, states perhaps views of outputs."""
+        return self.step
+
+    def probe_states(self, batch: int, generator: torch.Generator, steps: int = 32) -> State:
+        """Return states that occur: those after `steps` inputs drawn from N(0, 1), of the network's own type.
+
+        A network whose states are not driven by such inputs says here which ones occur.
+        """
+        like = next((p for p in self.parameters() if p.is_floating_point()), torch.zeros(()))
+        shape = (steps, batch, *self.input_shape)
+        x = torch.randn(shape, generator=generator, dtype=torch.float64, device=generator.device)
+        with torch.no_grad():
+            order = x.transpose(0, 1) if self.batch_first else x
+            state: State = self(order.to(device=like.device, dtype=like.dtype))[1]
+        return state
 
     def flatten_state(self, state: State) -> Float[Tensor, "batch size"]:
         """Return the state as one real vector per example (complex numbers as pairs, integers left out)."""
@@ -96,29 +117,43 @@ class Recurrent(Causal, nn.Module, ABC):
 
     @property
     def state_size(self) -> int | None:
-        """Real numbers in the state of one example; None when it grows with time."""
+        """Real numbers in the state of one example; None when it grows with time and no `capacity` was given."""
+        if self.grows and self.capacity is None:
+            return None
+        return int(self.flatten_state(self.init_state(1)).shape[1])
+
+    def state_size_at(self, steps: int) -> int:
+        """Return the real numbers in the state of one example after so many steps."""
         return int(self.flatten_state(self.init_state(1)).shape[1])
 
     def _forward_packed(self, packed: PackedSequence, hx: State | None) -> tuple[PackedSequence, State]:
         data, batch_sizes, order, inverse = packed
-        _check_packed(packed)
+        _check_packed(packed, self.input_shape)
         self._check_width(data, "input")
         # Padding the sorted sequences, and not the original ones, keeps torch's order among equal lengths.
         x, lengths = pad_packed_sequence(PackedSequence(data, batch_sizes))
+        x = self._as_read(x)
         if hx is not None:
-            states.check_state(hx, self.init_state(x.shape[1], device=x.device, dtype=x.dtype))
+            self._check_state(hx, x)
             hx = states.index_batch(hx, order, self.batch_axis)
         y, state = self.run(x, self._starting_state(hx, x), lengths)
         repacked = pack_padded_sequence(y, lengths)
         output = PackedSequence(repacked.data, batch_sizes, order, inverse)
         return output, states.index_batch(state, inverse, self.batch_axis)
 
+    def _as_read(self, x: Tensor) -> Tensor:
+        """Return inputs (time, batch, *shape) as the cells read them: as vectors unless they read arrays."""
+        return x.flatten(2) if self.input_axes == 1 and x.dim() > 3 else x
+
     def _starting_state(self, hx: State | None, x: Tensor) -> State | None:
-        initial = self.init_state(x.shape[1], device=x.device, dtype=x.dtype)
         if hx is None:
-            return initial
-        states.check_state(hx, initial)
-        return states.as_type(hx, initial)
+            return self.init_state(x.shape[1], device=x.device, dtype=x.dtype)
+        self._check_state(hx, x)
+        return states.as_type(hx, x.dtype) if torch.is_autocast_enabled(x.device.type) else hx
+
+    def _check_state(self, hx: State, x: Tensor) -> None:
+        """Raise unless `hx` is a state for the inputs `x`, (time, batch, ..)."""
+        states.check_state(hx, self.init_state(x.shape[1], device=x.device, dtype=x.dtype))
 
     def _batched_state(self, hx: State) -> State:
         states.check_state(hx, states.remove_batch(self.init_state(1), self.batch_axis))
@@ -127,22 +162,27 @@ class Recurrent(Causal, nn.Module, ABC):
     def _check_input(self, input: Any) -> None:
         if not isinstance(input, Tensor):
             raise expected("input", "a tensor or a PackedSequence", Description(type(input).__name__))
-        if input.dim() not in (2, 3):
-            order = "(batch, time, input_size)" if self.batch_first else "(time, batch, input_size)"
-            raise expected("input", f"of shape {order} or (time, input_size)", tuple(input.shape))
+        axes = len(self.input_shape)
+        if input.dim() not in (1 + axes, 2 + axes):
+            one = ", ".join(map(str, self.input_shape)) if axes > 1 else "input_size"
+            order = f"(batch, time, {one})" if self.batch_first else f"(time, batch, {one})"
+            raise expected("input", f"of shape {order} or (time, {one})", tuple(input.shape))
         self._check_width(input, "input")
-        steps = input.shape[1] if self.batch_first and input.dim() == 3 else input.shape[0]
+        steps = input.shape[1] if self.batch_first and input.dim() == 2 + axes else input.shape[0]
         if steps == 0:
             raise expected("input", "at least one step long", tuple(input.shape))
 
     def _check_width(self, x: Tensor, name: str) -> None:
         if not x.is_floating_point():
             raise expected(name, "real floating point", x.dtype)
-        if x.shape[-1] != self.input_size:
+        shape = self.input_shape
+        if len(shape) == 1 and x.shape[-1] != self.input_size:
             raise expected(f"the last axis of {name}", f"input_size = {self.input_size}", x.shape[-1])
+        if x.shape[-len(shape) :] != shape:
+            raise expected(f"the last axes of {name}", f"input_shape = {shape}", tuple(x.shape[-len(shape) :]))
 
 
-def _check_packed(packed: PackedSequence) -> None:
+def _check_packed(packed: PackedSequence, shape: tuple[int, ...]) -> None:
     data, sizes, order, inverse = packed
     if not isinstance(data, Tensor) or not isinstance(sizes, Tensor):
         raise expected("the PackedSequence", "made of tensors", Description(f"{type(data)} and {type(sizes)}"))
@@ -150,8 +190,9 @@ def _check_packed(packed: PackedSequence) -> None:
         raise expected("batch_sizes of the PackedSequence", "a vector of int64", Description(f"{sizes!r}"))
     if bool((sizes[1:] > sizes[:-1]).any()) or int(sizes[-1]) < 1:
         raise expected("batch_sizes of the PackedSequence", "positive and never increasing", sizes.tolist())
-    if data.dim() != 2 or data.shape[0] != int(sizes.sum()):
-        raise expected("data of the PackedSequence", f"of shape ({int(sizes.sum())}, input_size)", tuple(data.shape))
+    if data.dim() != 1 + len(shape) or data.shape[0] != int(sizes.sum()):
+        one = "input_size" if len(shape) == 1 else ", ".join(map(str, shape))
+        raise expected("data of the PackedSequence", f"of shape ({int(sizes.sum())}, {one})", tuple(data.shape))
     whole = torch.arange(int(sizes[0]))
     for name, index in (("sorted_indices", order), ("unsorted_indices", inverse)):
         if index is not None and (index.dtype != torch.int64 or not torch.equal(index.cpu().sort().values, whole)):

@@ -56,7 +56,8 @@ def network(name: str, **facts: Any) -> Callable[[N], N]:
     """Return a class decorator that registers a network under `name` with the facts of its `Card`."""
 
     def file(cls: N) -> N:
-        setattr(cls, "card", Card(name=name, **facts))  # noqa: B010 - the attribute is ours, on anybody's module
+        kind = getattr(cls, "kind", "recurrent")
+        setattr(cls, "card", Card(name=name, kind=kind, **facts))  # noqa: B010 - the attribute is ours, on anybody's module
         NETWORKS.register(name)(cls)
         return cls
 

@@ -1,36 +1,26 @@
-"""The contract of a network without a state: whole sequences in, whole sequences out."""
+"""Contract of a network without a state: whole sequences in, whole sequences out."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
 from mnemoscope.core.errors import Description, expected
-from mnemoscope.nn.causal import Causal
+from mnemoscope.nn.network import Network
 
-__all__ = ["SequenceNetwork", "by_length"]
+__all__ = ["SequenceNetwork", "by_length", "checked_lengths"]
 
 
-class SequenceNetwork(Causal, nn.Module, ABC):
+class SequenceNetwork(Network):
     """A network without a state: ``output = layer(input, lengths=None)``.
 
     A subclass sets `input_size`, `output_size`, `batch_first`, `causal`, and runs whole sequences.
-
-    Attributes
-    ----------
-    kind
-        ``"sequence"``.
     """
-
-    kind: ClassVar[str] = "sequence"
-    input_size: int
-    output_size: int
-    batch_first: bool = False
 
     @abstractmethod
     def run(
@@ -50,10 +40,11 @@ class SequenceNetwork(Causal, nn.Module, ABC):
             Steps of every sequence, where some are padded; the output is zero after the end.
         """
         self._check_input(input)
-        batched = input.dim() == 3
+        batched = input.dim() == 2 + len(self.input_shape)
         x = input if batched else input.unsqueeze(1)
         x = x.transpose(0, 1) if batched and self.batch_first else x
-        y = self.run(x, None if lengths is None else _checked(lengths, x))
+        x = x.flatten(2) if self.input_axes == 1 and x.dim() > 3 else x
+        y = self.run(x, None if lengths is None else checked_lengths(lengths, x))
         if not batched:
             return y.squeeze(1)
         return y.transpose(0, 1) if self.batch_first else y
@@ -61,13 +52,17 @@ class SequenceNetwork(Causal, nn.Module, ABC):
     def _check_input(self, input: Any) -> None:
         if not isinstance(input, Tensor):
             raise expected("input", "a tensor, with lengths= where padded", Description(type(input).__name__))
-        if input.dim() not in (2, 3) or 0 in input.shape:
-            order = "(batch, time, input_size)" if self.batch_first else "(time, batch, input_size)"
-            raise expected("input", f"of shape {order} or (time, input_size), none zero", tuple(input.shape))
+        shape = self.input_shape
+        if input.dim() not in (1 + len(shape), 2 + len(shape)) or 0 in input.shape:
+            one = "input_size" if len(shape) == 1 else ", ".join(map(str, shape))
+            order = f"(batch, time, {one})" if self.batch_first else f"(time, batch, {one})"
+            raise expected("input", f"of shape {order} or (time, {one}), none zero", tuple(input.shape))
         if not input.is_floating_point():
             raise expected("input", "real floating point", input.dtype)
-        if input.shape[-1] != self.input_size:
+        if len(shape) == 1 and input.shape[-1] != self.input_size:
             raise expected("the last axis of input", f"input_size = {self.input_size}", input.shape[-1])
+        if input.shape[-len(shape) :] != shape:
+            raise expected("the last axes of input", f"input_shape = {shape}", tuple(input.shape[-len(shape) :]))
 
 
 def by_length(
@@ -91,7 +86,8 @@ def by_length(
     return torch.cat(outputs, dim=1)[:, torch.cat(order).argsort()]
 
 
-def _checked(lengths: Any, x: Tensor) -> Tensor:
+def checked_lengths(lengths: Any, x: Tensor) -> Int[Tensor, " batch"]:
+    """Return the lengths of the sequences of `x`, (time, batch, ..), or raise what they must be."""
     try:
         found = torch.as_tensor(lengths).cpu()
     except (TypeError, ValueError, RuntimeError):

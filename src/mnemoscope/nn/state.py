@@ -73,9 +73,13 @@ def check_state(state: State, like: State) -> None:
             raise expected("hx", f"of type {want.dtype}", leaf.dtype)
 
 
-def as_type(state: State, like: State) -> State:
-    """Return the state in the types of `like`, from which it differs only under autocast."""
-    return tree_map(lambda leaf, want: leaf.to(want.dtype), state, like)
+def as_type(state: State, dtype: torch.dtype) -> State:
+    """Return the state in another real type, from which it differs only under autocast."""
+    return tree_map(lambda leaf: _rounded(leaf, dtype) if _counts(leaf) else leaf, state)
+
+
+def _rounded(leaf: Tensor, dtype: torch.dtype) -> Tensor:
+    return leaf.to(dtype.to_complex() if leaf.is_complex() else dtype)
 
 
 def _counts(leaf: Tensor) -> bool:

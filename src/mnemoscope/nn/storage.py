@@ -14,10 +14,9 @@ from torch import nn
 
 from mnemoscope.core.errors import UserError
 from mnemoscope.core.files import write_atomic
-from mnemoscope.nn.classifier import Classifier
+from mnemoscope.nn.network import Network
 from mnemoscope.nn.options import public_class
 from mnemoscope.nn.registry import NETWORKS, card, get
-from mnemoscope.nn.stack import Stack
 
 __all__ = ["load", "save", "weights_digest"]
 
@@ -27,7 +26,7 @@ FORMAT = "1"
 def save(layer: nn.Module, path: str | Path) -> None:
     """Write a registered network to `path` (safetensors): weights, name, options, type."""
     own = card(type(layer))
-    if not isinstance(layer, Stack | Classifier) or own is None or get(own.name) is not public_class(type(layer)):
+    if not isinstance(layer, Network) or own is None or get(own.name) is not public_class(type(layer)):
         raise UserError(
             f"only a registered network can be saved, got {type(layer).__name__}; save its state_dict instead"
         )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copyreg
 from contextlib import AbstractContextManager
 from copy import deepcopy
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import torch
 from jaxtyping import Float, Int
@@ -14,6 +15,7 @@ from torch.utils._pytree import tree_leaves, tree_map
 from mnemoscope.core.errors import UserError
 from mnemoscope.nn.adapt.plan import Plan
 from mnemoscope.nn.adapt.probe import keep_computed
+from mnemoscope.nn.network import Network
 from mnemoscope.nn.ops.scan import mask_of, scan
 from mnemoscope.nn.recurrent import Recurrent
 from mnemoscope.nn.sequence import SequenceNetwork, by_length
@@ -22,7 +24,7 @@ from mnemoscope.nn.state import State, index_batch
 __all__ = ["AdaptedCell", "AdaptedRecurrent", "AdaptedSequence"]
 
 
-class _Adapted(nn.Module):
+class _Adapted(Network):
     """What all adapted networks share: the module inside, what was guessed of it, and drawing it anew.
 
     Attributes
@@ -33,13 +35,13 @@ class _Adapted(nn.Module):
         What was guessed about it, in plain words.
     """
 
+    declares: ClassVar[bool] = False
     module: nn.Module
     guesses: tuple[str, ...]
-    causal: bool
-    future: str
 
     def __init__(self, module: nn.Module, plan: Plan, batch_first: bool) -> None:
         super().__init__()
+        self._layers = []
         self.module = module
         self.training = module.training
         self.input_size = plan.input_size
@@ -81,8 +83,14 @@ class _Adapted(nn.Module):
         sizes = f"input_size={self.input_size}, output_size={self.output_size}"
         return "\n".join([f"{sizes}, batch_first={self.batch_first}", *(f"guessed: {each}" for each in self.guesses)])
 
+    def __reduce__(self) -> Any:
+        return copyreg.__newobj__, (type(self),), self.__dict__  # as torch.nn.Module: no constructor builds it again
+
+    def __repr__(self) -> str:
+        return nn.Module.__repr__(self)
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        twin = type(self).__new__(type(self))
+        twin = nn.Module.__new__(type(self))
         memo[id(self)] = twin
         keep_computed(self, memo)
         twin.__dict__ = deepcopy(self.__dict__, memo)

@@ -13,7 +13,7 @@ from mnemoscope.nn.arithmetic import Arithmetic, ArithmeticOptions
 from mnemoscope.nn.automaton import WeightedAutomaton
 from mnemoscope.nn.polynomial import Operations, bilinear
 from mnemoscope.nn.registry import network
-from mnemoscope.nn.stack import Weights
+from mnemoscope.nn.stack import Layer, Weights
 
 __all__ = ["BIRNN", "Bilinear", "BilinearOptions"]
 
@@ -58,26 +58,19 @@ class Bilinear(Arithmetic):
     def enter(self, ops: Operations, w: Weights, x: Any) -> Any:
         """Return the projected inputs, and with a residual connection what it adds."""
         projected, n = self.project(ops, w, x), self.hidden_size
-        if "residual" not in w:
+        if not self._adds_input(w):
             return projected
         return projected, x if x.shape[-1] == n else ops.add(x[..., :n], x[..., n:])
 
     def combine(self, ops: Operations, w: Weights, a: Any, state: Any) -> Any:
         """Return the state after one step."""
-        if "residual" not in w:
+        if not self._adds_input(w):
             return self.multiply(ops, w, a, state)
         projected, below = a
         return ops.add(self.multiply(ops, w, projected, state), below)
 
-    def _gather(self, suffix: str) -> Weights:
-        return super()._gather(suffix) | self._mark(suffix)
-
-    def _named(self, weights: dict[str, Any], suffix: str) -> Weights:
-        return super()._named(weights, suffix) | self._mark(suffix)
-
-    def _mark(self, suffix: str) -> Weights:
-        """Mark the weights of a layer with a residual connection; by a tensor, as all weights are."""
-        return {"residual": torch.ones(())} if self.residual and suffix not in ("_l0", "_l0_reverse") else {}
+    def _adds_input(self, w: Weights) -> bool:
+        return self.residual and w.layer.index > 0
 
 
 @network(
@@ -99,10 +92,10 @@ class Bilinear(Arithmetic):
 class BIRNN(Bilinear):
     """The bilinear network: a second-order network without its linear terms."""
 
-    def declare(self, input_size: int) -> None:
+    def declare(self, layer: Layer) -> None:
         """Create A."""
-        self.parameter("weight_bilinear", self.hidden_size, input_size, self.hidden_size)
-        super().declare(input_size)
+        self.parameter("weight_bilinear", self.hidden_size, layer.input_size, self.hidden_size, role="bilinear")
+        super().declare(layer)
 
     def project(self, ops: Operations, w: Weights, x: Any) -> Any:
         """Return x: to contract the tensor with it takes n times more memory than the step does."""

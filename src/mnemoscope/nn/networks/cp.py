@@ -11,8 +11,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from mnemoscope.core.ring import Ring
-from mnemoscope.nn.classifier import Classifier, normalised
 from mnemoscope.nn.registry import network
+from mnemoscope.nn.tensor_classifier import TensorClassifier, normalised
 
 __all__ = ["CP"]
 
@@ -26,14 +26,13 @@ _LOG_NEUTRAL = math.exp((0.5772156649015329 + math.log(2)) / 2)
     equations=("score_y(x_1 .. x_d) = sum_a W_O[y, a] prod_k <v_{k,a}, f(x_k)>",),
     state="",
     references=("cohen2016", "khrulkov2018"),
-    kind="classifier",
     notes=(
         "factors (d x n x r) holds the v_{k,a}, weight_out (C x r) the weights of the products.",
         "Products are taken with the power of two kept apart: no length overflows or underflows.",
         "The factors start so that the logarithm of a product has the mean zero, whatever the length.",
     ),
 )
-class CP(Classifier):
+class CP(TensorClassifier):
     """A canonical decomposition: its score is a weighted sum of r products over the d vectors."""
 
     def __init__(

@@ -9,7 +9,7 @@ from mnemoscope.nn.networks.birnn import Bilinear, BilinearOptions
 from mnemoscope.nn.networks.second_order import SecondOrder, SecondOrderOptions
 from mnemoscope.nn.polynomial import Operations
 from mnemoscope.nn.registry import network
-from mnemoscope.nn.stack import Weights
+from mnemoscope.nn.stack import Layer, Weights
 
 __all__ = ["CPBIRNN", "CPRNN"]
 
@@ -47,11 +47,12 @@ class CPRNN(SecondOrder):
         self.rank = positive_int("hidden_size", hidden_size) if rank is None else positive_int("rank", rank)
         super().__init__(input_size, hidden_size, num_layers, **common)
 
-    def declare(self, input_size: int) -> None:
+    def declare(self, layer: Layer) -> None:
         """Create A, B, C, U, V and b."""
-        for name, size in (("weight_a", self.hidden_size), ("weight_b", input_size), ("weight_c", self.hidden_size)):
-            self.parameter(name, size, self.rank)
-        super().declare(input_size)
+        n = self.hidden_size
+        for name, size in (("weight_a", n), ("weight_b", layer.input_size), ("weight_c", n)):
+            self.parameter(name, size, self.rank, role="bilinear")
+        super().declare(layer)
 
     def enter(self, ops: Operations, w: Weights, x: Any) -> tuple[Any, Any]:
         """Return B^T x and U x + b."""
@@ -98,11 +99,12 @@ class CPBIRNN(Bilinear):
         self.rank = positive_int("hidden_size", hidden_size) if rank is None else positive_int("rank", rank)
         super().__init__(input_size, hidden_size, num_layers, **common)
 
-    def declare(self, input_size: int) -> None:
+    def declare(self, layer: Layer) -> None:
         """Create A, B and C."""
-        for name, size in (("weight_a", self.hidden_size), ("weight_b", input_size), ("weight_c", self.hidden_size)):
-            self.parameter(name, size, self.rank)
-        super().declare(input_size)
+        n = self.hidden_size
+        for name, size in (("weight_a", n), ("weight_b", layer.input_size), ("weight_c", n)):
+            self.parameter(name, size, self.rank, role="bilinear")
+        super().declare(layer)
 
     def project(self, ops: Operations, w: Weights, x: Any) -> Any:
         """Return B^T x."""

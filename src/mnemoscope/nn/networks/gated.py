@@ -13,7 +13,7 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 
 from mnemoscope.nn.ops.scan import transforming
 from mnemoscope.nn.registry import network
-from mnemoscope.nn.stack import Stack, Weights
+from mnemoscope.nn.stack import Layer, Stack, Weights
 
 __all__ = ["GRU", "LSTM", "TorchGated", "lstm_cell"]
 
@@ -26,14 +26,14 @@ class TorchGated(Stack):
 
     gates: int
 
-    def declare(self, input_size: int) -> None:
+    def declare(self, layer: Layer) -> None:
         """Create torch's four tensors."""
         rows = self.gates * self.hidden_size
-        self.parameter("weight_ih", rows, input_size)
-        self.parameter("weight_hh", rows, self.hidden_size)
+        self.parameter("weight_ih", rows, layer.input_size, role="input")
+        self.parameter("weight_hh", rows, self.hidden_size, role="recurrent")
         if self.bias:
-            self.parameter("bias_ih", rows)
-            self.parameter("bias_hh", rows)
+            self.parameter("bias_ih", rows, role="bias")
+            self.parameter("bias_hh", rows, role="bias")
 
     def drive(self, w: Weights, x: Float[Tensor, "*time batch input"]) -> Float[Tensor, "*time batch gates"]:
         """Return W x + b."""
@@ -92,9 +92,9 @@ class LSTM(TorchGated):
         """Call torch's LSTM."""
         return torch.lstm(*arguments)
 
-    def start(self, batch: int, **factory: Any) -> tuple[Tensor, Tensor]:
+    def start(self, w: Weights, batch: int, **factory: Any) -> tuple[Tensor, Tensor]:
         """Return zeros for h and c."""
-        return super().start(batch, **factory), super().start(batch, **factory)
+        return super().start(w, batch, **factory), super().start(w, batch, **factory)
 
     def advance(
         self, w: Weights, a: Float[Tensor, "batch gates"], state: tuple[Tensor, Tensor]

@@ -15,7 +15,7 @@ from mnemoscope.nn.initialisers import uniform, zeros
 from mnemoscope.nn.maps.exponential import Exponential
 from mnemoscope.nn.maps.skew import SKEW_INITS
 from mnemoscope.nn.registry import network
-from mnemoscope.nn.stack import Stack, StackOptions, Weights
+from mnemoscope.nn.stack import Layer, Stack, StackOptions, Weights
 
 __all__ = ["GORU"]
 
@@ -52,15 +52,15 @@ class GORU(Stack):
         self.init = choice("init", init, SKEW_INITS)
         super().__init__(input_size, hidden_size, num_layers, **common)
 
-    def declare(self, input_size: int) -> None:
+    def declare(self, layer: Layer) -> None:
         """Create the weights of r, z and the candidate (rows in this order), of the gates, and V."""
         n = self.hidden_size
-        self.parameter("weight_ih", 3 * n, input_size)
-        self.parameter("weight_gate", 2 * n, n)
+        self.parameter("weight_ih", 3 * n, layer.input_size, role="input")
+        self.parameter("weight_gate", 2 * n, n, role="gate")
         self.constrain("weight_hh", Exponential(n, init=self.init))
         if self.bias:
-            self.parameter("bias_gate", 2 * n, init=zeros)
-            self.parameter("bias", n, init=uniform(0.01))
+            self.parameter("bias_gate", 2 * n, init=zeros, role="bias")
+            self.parameter("bias", n, init=uniform(0.01), role="bias")
 
     def drive(self, w: Weights, x: Float[Tensor, "*time batch input"]) -> Float[Tensor, "*time batch gates"]:
         """Return W x for both gates and the candidate."""

@@ -12,7 +12,7 @@ from torch import Tensor
 from mnemoscope.core.errors import expected
 from mnemoscope.nn.networks.gated import lstm_cell
 from mnemoscope.nn.registry import network
-from mnemoscope.nn.stack import Stack, StackOptions, Weights
+from mnemoscope.nn.stack import Layer, Stack, StackOptions, Weights
 
 __all__ = ["HDetachLSTM"]
 
@@ -48,16 +48,16 @@ class HDetachLSTM(Stack):
         self.probability = float(probability)
         super().__init__(input_size, hidden_size, num_layers, **common)
 
-    def declare(self, input_size: int) -> None:
+    def declare(self, layer: Layer) -> None:
         """Create the weights of an LSTM, in torch's order of gates, with one bias."""
-        self.parameter("weight_ih", 4 * self.hidden_size, input_size)
-        self.parameter("weight_hh", 4 * self.hidden_size, self.hidden_size)
+        self.parameter("weight_ih", 4 * self.hidden_size, layer.input_size, role="input")
+        self.parameter("weight_hh", 4 * self.hidden_size, self.hidden_size, role="recurrent")
         if self.bias:
-            self.parameter("bias", 4 * self.hidden_size)
+            self.parameter("bias", 4 * self.hidden_size, role="bias")
 
-    def start(self, batch: int, **factory: Any) -> tuple[Tensor, Tensor]:
+    def start(self, w: Weights, batch: int, **factory: Any) -> tuple[Tensor, Tensor]:
         """Return zeros for h and c."""
-        return super().start(batch, **factory), super().start(batch, **factory)
+        return super().start(w, batch, **factory), super().start(w, batch, **factory)
 
     def drive(self, w: Weights, x: Float[Tensor, "*time batch input"]) -> tuple[Tensor, Tensor]:
         """Return W x + b, and for each step whether the gradient passes through h."""

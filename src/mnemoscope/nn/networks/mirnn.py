@@ -9,7 +9,7 @@ from mnemoscope.nn.activation import NONLINEARITIES
 from mnemoscope.nn.initialisers import constant
 from mnemoscope.nn.polynomial import Operations, Polynomial
 from mnemoscope.nn.registry import network
-from mnemoscope.nn.stack import StackOptions, Weights
+from mnemoscope.nn.stack import Layer, StackOptions, Weights
 
 __all__ = ["MIRNN"]
 
@@ -46,15 +46,15 @@ class MIRNN(Polynomial):
         self.nonlinearity = choice("nonlinearity", nonlinearity, NONLINEARITIES)
         super().__init__(input_size, hidden_size, num_layers, **common)
 
-    def declare(self, input_size: int) -> None:
+    def declare(self, layer: Layer) -> None:
         """Create U, V, the three vectors that weigh the terms, and b."""
         n = self.hidden_size
-        self.parameter("weight_ih", n, input_size)
-        self.parameter("weight_hh", n, n)
+        self.parameter("weight_ih", n, layer.input_size, role="input")
+        self.parameter("weight_hh", n, n, role="recurrent")
         for name, value in (("alpha", 1.0), ("beta_h", 0.5), ("beta_x", 0.5)):
             self.parameter(name, n, init=constant(value))
         if self.bias:
-            self.parameter("bias", n)
+            self.parameter("bias", n, role="bias")
 
     def enter(self, ops: Operations, w: Weights, x: Any) -> tuple[Any, Any]:
         """Return what V h is multiplied by, alpha * U x + beta_h, and what is added, beta_x * U x + b."""

@@ -12,7 +12,7 @@ from mnemoscope.nn.arithmetic import Arithmetic, ArithmeticOptions
 from mnemoscope.nn.initialisers import unit_gain
 from mnemoscope.nn.polynomial import Operations
 from mnemoscope.nn.registry import network
-from mnemoscope.nn.stack import Weights
+from mnemoscope.nn.stack import Layer, Weights
 
 if TYPE_CHECKING:
     from mnemoscope.nn.networks.tt import TT
@@ -57,19 +57,19 @@ class RAC(Arithmetic):
         self.init = choice("init", init, ("dense", "one-hot"))
         super().__init__(input_size, hidden_size, num_layers, **common)
 
-    def declare(self, input_size: int) -> None:
+    def declare(self, layer: Layer) -> None:
         """Create W_I (R x M, R x R above) and W_H (R x R)."""
-        self.parameter("weight_ih", self.hidden_size, input_size, init=unit_gain)
-        self.parameter("weight_hh", self.hidden_size, self.hidden_size, init=unit_gain)
-        super().declare(input_size)
+        self.parameter("weight_ih", self.hidden_size, layer.input_size, init=unit_gain, role="input")
+        self.parameter("weight_hh", self.hidden_size, self.hidden_size, init=unit_gain, role="recurrent")
+        super().declare(layer)
 
     @torch.no_grad()
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
         """Draw all parameters anew."""
         super().reset_parameters(generator)
         if self.init == "one-hot":
-            for suffix in self._suffixes[: self.directions]:
-                getattr(self, "weight_ih" + suffix).mul_(math.sqrt(self.input_size))
+            for layer in self._layers[: self.directions]:
+                getattr(self, layer.names["weight_ih"]).mul_(math.sqrt(self.input_size))
 
     def enter(self, ops: Operations, w: Weights, x: Any) -> Any:
         """Return W_I x."""

@@ -8,7 +8,7 @@ from mnemoscope.core.errors import choice
 from mnemoscope.nn.activation import NONLINEARITIES
 from mnemoscope.nn.polynomial import Operations, Polynomial, bilinear
 from mnemoscope.nn.registry import network
-from mnemoscope.nn.stack import StackOptions, Weights
+from mnemoscope.nn.stack import Layer, StackOptions, Weights
 
 __all__ = ["SecondOrder", "SecondOrderOptions", "SecondOrderRNN"]
 
@@ -40,12 +40,12 @@ class SecondOrder(Polynomial):
         self.nonlinearity = choice("nonlinearity", nonlinearity, NONLINEARITIES)
         super().__init__(input_size, hidden_size, num_layers, **common)
 
-    def declare(self, input_size: int) -> None:
+    def declare(self, layer: Layer) -> None:
         """Create U, V and b."""
-        self.parameter("weight_ih", self.hidden_size, input_size)
-        self.parameter("weight_hh", self.hidden_size, self.hidden_size)
+        self.parameter("weight_ih", self.hidden_size, layer.input_size, role="input")
+        self.parameter("weight_hh", self.hidden_size, self.hidden_size, role="recurrent")
         if self.bias:
-            self.parameter("bias", self.hidden_size)
+            self.parameter("bias", self.hidden_size, role="bias")
 
     def first_order(self, ops: Operations, w: Weights, x: Any) -> Any:
         """Return U x + b."""
@@ -70,10 +70,10 @@ class SecondOrder(Polynomial):
 class SecondOrderRNN(SecondOrder):
     """The second-order network: Elman's with a bilinear term of state and input."""
 
-    def declare(self, input_size: int) -> None:
+    def declare(self, layer: Layer) -> None:
         """Create A, U, V and b."""
-        self.parameter("weight_bilinear", self.hidden_size, input_size, self.hidden_size)
-        super().declare(input_size)
+        self.parameter("weight_bilinear", self.hidden_size, layer.input_size, self.hidden_size, role="bilinear")
+        super().declare(layer)
 
     def enter(self, ops: Operations, w: Weights, x: Any) -> tuple[Any, Any]:
         """Return x and U x + b."""

@@ -12,9 +12,9 @@ from torch import Tensor, nn
 
 from mnemoscope.core.errors import UserError, choice
 from mnemoscope.core.ring import Ring
-from mnemoscope.nn.classifier import Classifier, normalised
 from mnemoscope.nn.polynomial import TENSORS, bilinear
 from mnemoscope.nn.registry import network
+from mnemoscope.nn.tensor_classifier import TensorClassifier, normalised
 
 __all__ = ["TT"]
 
@@ -28,14 +28,13 @@ __all__ = ["TT"]
     ),
     state="",
     references=("khrulkov2018", "alkin2024", "oseledets2011"),
-    kind="classifier",
     notes=(
         "The cores are first (n x r), inner (d-2 x r x n x r; 1 x r x n x r where equal) and last (r x n x C).",
         "It is contracted from left to right with the power of two kept apart: no length overflows or underflows.",
         "The cores start so that the size of the product neither grows nor shrinks on average, whatever the length.",
     ),
 )
-class TT(Classifier):
+class TT(TensorClassifier):
     """A tensor train: its score is the contraction of TT-cores with the features of d vectors.
 
     Parameters

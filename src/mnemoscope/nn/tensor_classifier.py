@@ -1,27 +1,29 @@
-"""The contract of a classifier over a fixed number of vectors, and the scale that its products are held at."""
+"""Classifiers over a fixed number of vectors, made of a decomposed tensor."""
 
 from __future__ import annotations
 
-import inspect
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from mnemoscope.core.errors import Description, expected, positive_int
 from mnemoscope.core.ring import Ring
+from mnemoscope.nn.declared import Layer
 from mnemoscope.nn.feature_maps import FeatureMap, feature_map_from
+from mnemoscope.nn.initialisers import normal
+from mnemoscope.nn.once import Once
 from mnemoscope.nn.polynomial import exact_weights
 
-__all__ = ["Classifier", "normalised"]
+__all__ = ["TensorClassifier", "normalised"]
 
 
-class Classifier(nn.Module, ABC):
-    """A network ``(batch, length, input_size) -> (batch, classes)``.
+class TensorClassifier(Once):
+    """A classifier ``(batch, length, input_size) -> (batch, classes)`` made of a decomposed tensor.
 
     Parameters
     ----------
@@ -43,13 +45,11 @@ class Classifier(nn.Module, ABC):
 
     Attributes
     ----------
-    kind
-        ``"classifier"``.
     counted_at
         The sizes at which parameters are counted in lists.
     """
 
-    kind: ClassVar[str] = "classifier"
+    batch_first = True
     polynomial: ClassVar[bool] = True
     counted_at: ClassVar[dict[str, int]] = {"features": 10, "rank": 64, "length": 16, "classes": 10}
     least_length: ClassVar[int] = 1
@@ -71,21 +71,28 @@ class Classifier(nn.Module, ABC):
             setattr(self, name, positive_int(name, value))
         if self.length < self.least_length:
             raise expected("length", f"at least {self.least_length}", length)
-        self._check_factory(dtype, generator)
-        self.feature_map = feature_map_from(feature_map, generator)
-        width = getattr(self.feature_map, "features", self.features)
+        self._begin(device, dtype, generator)
+        made = feature_map_from(feature_map, generator)
+        width = getattr(made, "features", self.features)
         if width != self.features:
             raise expected("features", f"{width}, as feature_map gives", features)
-        for name, shape in self.shapes().items():
-            self.register_parameter(name, nn.Parameter(torch.empty(*shape, dtype=dtype, device=device)))
-        self._draw(generator)
-        if self.feature_map is not None:
-            self.feature_map.to(device=device, dtype=dtype)
+        self.add_module("feature_map", made)
+        self._declare_layer(Layer(input_shape=(self.input_size,)))
+        for name in self.shapes():
+            self._initialisers[name](self.get_parameter(name), generator)
+        if made is not None:
+            made.to(device=device, dtype=dtype)
 
     features: int
     rank: int
     length: int
     classes: int
+    feature_map: nn.Module | None
+
+    def declare(self, layer: Layer) -> None:
+        """Create the tensors of the decomposition."""
+        for name, shape in self.shapes().items():
+            self.parameter(name, *shape, init=normal(self.deviation(name)))
 
     @abstractmethod
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -106,12 +113,12 @@ class Classifier(nn.Module, ABC):
         """Return the scores, (batch, classes), of features (batch, length, n), all in a ring."""
 
     @property
-    def input_size(self) -> int:
+    def input_size(self) -> int:  # type: ignore[override]
         """Numbers per vector of the input."""
         return int(getattr(self.feature_map, "input_size", self.features))
 
     @property
-    def output_size(self) -> int:
+    def output_size(self) -> int:  # type: ignore[override]
         """C."""
         return self.classes
 
@@ -119,14 +126,15 @@ class Classifier(nn.Module, ABC):
         """Draw all parameters anew, those of one of our feature maps too."""
         if isinstance(self.feature_map, FeatureMap):
             self.feature_map.reset_parameters(generator)
-        self._draw(generator)
+        super().reset_parameters(generator)
 
-    @torch.no_grad()
-    def _draw(self, generator: torch.Generator | None) -> None:
-        for name in self.shapes():
-            nn.init.normal_(self.get_parameter(name), 0.0, self.deviation(name), generator=generator)
+    def run(
+        self, x: Float[Tensor, "length batch input"], lengths: Int[Tensor, " batch"] | None
+    ) -> Float[Tensor, "batch classes"]:
+        """Return the scores of vectors in order of time; all examples are as long as the network."""
+        return self.forward(x.transpose(0, 1))
 
-    def forward(self, input: Float[Tensor, "batch length input"]) -> Float[Tensor, "batch classes"]:
+    def forward(self, input: Any, lengths: Any = None) -> Float[Tensor, "batch classes"]:
         """Return the scores.
 
         Where the size of an example's scores is beyond the number type (they are products of d factors), it is held at
@@ -161,22 +169,12 @@ class Classifier(nn.Module, ABC):
     @property
     def options(self) -> dict[str, Any]:
         """The arguments that build this network again, but for device, dtype and generator."""
-        skipped = {"device", "dtype", "generator"}
-        names = [name for name in inspect.signature(type(self)).parameters if name not in skipped]
-        found = {name: getattr(self, name) for name in names}
-        if isinstance(self.feature_map, FeatureMap):
-            found["feature_map"] = self.feature_map.description()
-        return found
+        own = self.feature_map
+        return super().options | ({"feature_map": own.description()} if isinstance(own, FeatureMap) else {})
 
     def extra_repr(self) -> str:
         """Sizes."""
         return f"{self.features}, {self.rank}, length={self.length}, classes={self.classes}"
-
-    def _check_factory(self, dtype: Any, generator: Any) -> None:
-        if dtype is not None and not (isinstance(dtype, torch.dtype) and dtype.is_floating_point):
-            raise expected("dtype", "a real floating-point type", Description(str(dtype)))
-        if generator is not None and not isinstance(generator, torch.Generator):
-            raise expected("generator", "a torch.Generator or None", generator)
 
     def _check_input(self, input: Any) -> None:
         if not isinstance(input, Tensor):
@@ -187,8 +185,8 @@ class Classifier(nn.Module, ABC):
             raise expected("a sequence", f"as long as the network, d = {self.length} vectors", input.shape[1])
         if input.shape[2] != self.input_size:
             raise expected("the last axis of input", f"input_size = {self.input_size}", input.shape[2])
-        own = next(iter(self._parameters.values()))
-        if own is not None and input.dtype != own.dtype and not torch.is_autocast_enabled(input.device.type):
+        own = self._like
+        if input.dtype != own.dtype and not torch.is_autocast_enabled(input.device.type):
             raise expected("input", f"of the parameters' type {own.dtype}", input.dtype)
 
     def _check_features(self, features: np.ndarray) -> None:
