@@ -41,7 +41,7 @@ class Arithmetic(Polynomial):
 
     def __init__(
         self,
-        input_size: int,
+        input_size: int | tuple[int, ...],
         hidden_size: int,
         num_layers: int = 1,
         *,

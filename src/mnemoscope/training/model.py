@@ -97,7 +97,7 @@ class Model(nn.Module):
 
     def penalty(self) -> Tensor | None:
         """Return what the layer asks to be added to the loss; None when it never asks."""
-        return self.layer.penalty() if hasattr(self.layer, "penalty") else None
+        return self.layer.penalty() if self.layer.declares else None
 
     def after_step(self) -> None:
         """Do what the layer must do after a step of the optimiser."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copyreg
 from contextlib import AbstractContextManager
 from copy import deepcopy
 from typing import Any, ClassVar, Self
@@ -84,7 +83,7 @@ class _Adapted(Network):
         return "\n".join([f"{sizes}, batch_first={self.batch_first}", *(f"guessed: {each}" for each in self.guesses)])
 
     def __reduce__(self) -> Any:
-        return copyreg.__newobj__, (type(self),), self.__dict__  # as torch.nn.Module: no constructor builds it again
+        return _blank, (type(self),), self.__dict__  # as torch.nn.Module: no constructor builds it again
 
     def __repr__(self) -> str:
         return nn.Module.__repr__(self)
@@ -220,6 +219,10 @@ class AdaptedSequence(_Adapted, SequenceNetwork):
 
     def _whole(self, x: Tensor) -> Tensor:
         return self._call.output_of(self._call.returned(self.module, x))
+
+
+def _blank(cls: type[_Adapted]) -> _Adapted:
+    return nn.Module.__new__(cls)
 
 
 def _reset(module: nn.Module) -> None:

@@ -35,7 +35,7 @@ class Bilinear(Arithmetic):
 
     def __init__(
         self,
-        input_size: int,
+        input_size: int | tuple[int, ...],
         hidden_size: int,
         num_layers: int = 1,
         *,

@@ -37,7 +37,7 @@ class CPRNN(SecondOrder):
 
     def __init__(
         self,
-        input_size: int,
+        input_size: int | tuple[int, ...],
         hidden_size: int,
         num_layers: int = 1,
         *,
@@ -89,7 +89,7 @@ class CPBIRNN(Bilinear):
 
     def __init__(
         self,
-        input_size: int,
+        input_size: int | tuple[int, ...],
         hidden_size: int,
         num_layers: int = 1,
         *,

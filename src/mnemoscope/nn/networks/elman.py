@@ -46,7 +46,7 @@ class LinearRNN(FirstOrder, Exact):
 
     def __init__(
         self,
-        input_size: int,
+        input_size: int | tuple[int, ...],
         hidden_size: int,
         num_layers: int = 1,
         *,

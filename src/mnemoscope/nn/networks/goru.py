@@ -42,7 +42,7 @@ class GORU(Stack):
 
     def __init__(
         self,
-        input_size: int,
+        input_size: int | tuple[int, ...],
         hidden_size: int,
         num_layers: int = 1,
         *,

@@ -36,7 +36,7 @@ class HDetachLSTM(Stack):
 
     def __init__(
         self,
-        input_size: int,
+        input_size: int | tuple[int, ...],
         hidden_size: int,
         num_layers: int = 1,
         *,

@@ -38,7 +38,7 @@ class ORNN(Structured):
 
     def __init__(
         self,
-        input_size: int,
+        input_size: int | tuple[int, ...],
         hidden_size: int,
         num_layers: int = 1,
         *,
