@@ -17,7 +17,7 @@ import torch
 from torch import nn
 
 from mnemoscope.core.errors import Description, UserError, choice, expected, positive_int
-from mnemoscope.nn.classifier import Classifier
+from mnemoscope.nn.tensor_classifier import TensorClassifier
 
 __all__ = ["COUNTED", "COUNTS", "Sized", "count_parameters", "size_within"]
 
@@ -147,7 +147,7 @@ def _around(network: nn.Module) -> Iterator[nn.Parameter]:
     for module in network.modules():
         if isinstance(module, _EMBEDDINGS):
             yield from module.parameters()
-        if isinstance(module, Classifier) and module.feature_map is not None:
+        if isinstance(module, TensorClassifier) and module.feature_map is not None:
             yield from module.feature_map.parameters()
         yield from (p for name, p in module.named_parameters(recurse=False) if name in _READOUTS)
 

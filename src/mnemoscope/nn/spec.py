@@ -21,12 +21,12 @@ from mnemoscope.core.errors import UserError, choice, expected, positive_int
 from mnemoscope.core.plugins import is_location, load_object
 from mnemoscope.core.seeds import check_seed, seed_of
 from mnemoscope.nn.adapt import adapt
-from mnemoscope.nn.classifier import Classifier
 from mnemoscope.nn.construction import DEFAULT_SIZES, construct, known_sizes
 from mnemoscope.nn.options import public_class
 from mnemoscope.nn.parameters import COUNTS, size_within
 from mnemoscope.nn.registry import NETWORKS, card, create, get
 from mnemoscope.nn.storage import load
+from mnemoscope.nn.tensor_classifier import TensorClassifier
 
 __all__ = ["DEFAULT_SIZES", "NetworkSpec", "Size"]
 
@@ -269,7 +269,7 @@ class NetworkSpec:
         """Return the description of a network of this size."""
         plain = self.replace(parameters=None, count="recurrent", readout_size=0)
         factory = get(self.what) if isinstance(self.what, str) else self.what
-        if not isinstance(factory, type) or not issubclass(factory, Classifier):
+        if not isinstance(factory, type) or not issubclass(factory, TensorClassifier):
             return plain.replace(hidden_size=size)
         # A count depends on an example's length and classes, where these are not told.
         told = {name: factory.counted_at[name] for name in ("length", "classes")}
