@@ -19,7 +19,7 @@ from step_time import training_step
 from torch import nn
 
 import mnemoscope as ms
-from mnemoscope.training.affine import Buffers, class_major
+from mnemoscope.training.objective import Buffers, class_major
 
 MEMBERS, HIDDEN = 16, 32
 SHAPES = {"L=1, T=220, B=32": (1, 220, 32), "L=2, T=16, B=128": (2, 16, 128)}

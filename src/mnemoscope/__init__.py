@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from mnemoscope import core, measures, nn, profiles, report, runs, studies, tasks, testing, theory, training
     from mnemoscope.nn.adapt import adapt
     from mnemoscope.profiles.profile import compare, profile
-    from mnemoscope.training.capacity import capacity
+    from mnemoscope.training.capacities.search import capacity
 
 __version__ = "0.1.0"
 
@@ -28,7 +28,7 @@ _ROOMS = (
 )
 _NAMES = {
     "adapt": "mnemoscope.nn.adapt",
-    "capacity": "mnemoscope.training.capacity",
+    "capacity": "mnemoscope.training.capacities.search",
     "compare": "mnemoscope.profiles.profile",
     "profile": "mnemoscope.profiles.profile",
 }

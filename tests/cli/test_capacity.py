@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-MODULE = importlib.import_module("mnemoscope.training.capacity")
+MODULE = importlib.import_module("mnemoscope.training.capacities.search")
 TINY = (
     *("--hidden", 3, "--seeds", 2, "--iterations", 2),
     *("--train", "batch_size=4", "--train", "test_size=5", "--train", "validation_size=5"),

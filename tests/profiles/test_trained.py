@@ -12,7 +12,7 @@ from mnemoscope.profiles.facts import facts_of
 from mnemoscope.profiles.parts.trained import TASKS, Trained
 from mnemoscope.profiles.registry import Context
 from mnemoscope.profiles.settings import Settings
-from mnemoscope.training.capacity_result import Capacity, rates
+from mnemoscope.training.capacities.result import Capacity, rates
 
 
 def found(levels, mastered, complete=True):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mnemoscope.core.errors import UserError
 from mnemoscope.runs import spec_hash
-from mnemoscope.runs.canonical import canonical, decode, normal, returned
+from mnemoscope.runs.documents import canonical, decode, normal, returned
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(codec="utf-8"))
 VALUES = st.recursive(

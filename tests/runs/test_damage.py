@@ -332,7 +332,7 @@ def test_a_run_that_is_a_link_is_neither_listed_nor_opened(root, tmp_path, templ
     shutil.copytree(templates[False], tmp_path / "elsewhere")
     (root / "linked").symlink_to(tmp_path / "elsewhere")
     assert runs.index(root) == []
-    name = runs.names.folder_name(SPEC, "fit")
+    name = runs.folders.folder_name(SPEC, "fit")
     (root / name).symlink_to(tmp_path / "elsewhere")
     with pytest.raises(UserError, match="must be a folder, and is a symbolic link"):
         runs.open(SPEC)

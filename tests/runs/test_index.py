@@ -11,7 +11,7 @@ import torch
 
 from mnemoscope import runs
 from mnemoscope.core.errors import UserError
-from mnemoscope.runs import filesystem, indexing
+from mnemoscope.runs import files, indexing
 from mnemoscope.runs.query import select, since, sql
 
 MANY = """
@@ -147,7 +147,7 @@ def test_several_processes_at_once(root):
 def test_on_a_network_file_system_it_is_in_memory(five, monkeypatch):
     kept = rows(five)
     before = (five / "index.sqlite").stat().st_mtime_ns
-    monkeypatch.setattr(filesystem, "_kind", lambda folder: "nfs4")
+    monkeypatch.setattr(files, "_kind", lambda folder: "nfs4")
     with pytest.warns(runs.RecordWarning, match="WAL does not work on a file system of nfs4"):
         assert rows(five) == kept
     with runs.open({"task": "more"}) as run:
@@ -162,9 +162,9 @@ def test_the_kind_of_a_file_system(tmp_path, monkeypatch):
 
     mounts = [Mount("/", "ext4"), Mount(str(tmp_path), "ext4"), Mount(str(tmp_path), "nfs"), Mount("/nowhere", "cifs")]
     monkeypatch.setattr("psutil.disk_partitions", lambda **_: mounts)
-    assert filesystem.network_file_system(tmp_path / "runs") == "nfs", "the mount that hides the other"
+    assert files.network_file_system(tmp_path / "runs") == "nfs", "the mount that hides the other"
     mounts.append(Mount(str(tmp_path / "runs"), "xfs"))
-    assert filesystem.network_file_system(tmp_path / "runs") is None
+    assert files.network_file_system(tmp_path / "runs") is None
 
 
 def test_while_another_process_writes_it_the_index_is_in_memory(five, monkeypatch):

@@ -94,7 +94,8 @@ def test_a_forked_child_does_not_keep_its_parents_lock(tmp_path):
     ready, told = os.pipe()
     driver = os.fork()
     if driver == 0:
-        Lock(path).acquire()
+        lock = Lock(path)
+        lock.acquire()
         child = os.fork()
         if child == 0:
             time.sleep(30)

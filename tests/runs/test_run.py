@@ -278,7 +278,7 @@ def test_a_step_that_cannot_be_written_again_stays_as_it_was(root, spec, monkeyp
             raise OSError(28, "No space left on device")
 
         with monkeypatch.context() as patch:
-            patch.setattr("mnemoscope.runs.checkpoint.write_document", full)  # the tensors are written by then
+            patch.setattr("mnemoscope.runs.checkpoints.write_document", full)  # the tensors are written by then
             with pytest.raises(OSError, match="No space"):
                 run.checkpoint(2, {"w": torch.tensor(2.0)}, {"value": 2})
         found = runs.load(run.folder).latest()

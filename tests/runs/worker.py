@@ -160,6 +160,7 @@ def main():
     """Do what the arguments say: ``kill FOLDER COUNT SEED`` or ``crash FOLDER STRIDE WAY...``."""
     torch.set_num_threads(1)
     warnings.simplefilter("error", runs.RecordWarning)  # a killed process damages nothing: there is nothing to warn of
+    warnings.filterwarnings("ignore", "run .* was killed before it came into being")
     what, base = sys.argv[1], Path(sys.argv[2])
     if what == "crash":
         os.fsync = lambda descriptor: None

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from mnemoscope.training.affine import Buffers, class_major
+from mnemoscope.training.objective import Buffers, class_major
 
 STEPS, MEMBERS, BATCH, UNITS, CLASSES = 5, 3, 4, 6, 2
 

@@ -12,8 +12,7 @@ import mnemoscope as ms
 from mnemoscope.core.errors import UserError
 from mnemoscope.core.intervals import wilson
 from mnemoscope.training import capacity, compare_capacities
-from mnemoscope.training.capacity_result import Capacity
-from mnemoscope.training.drawing import draw_capacities
+from mnemoscope.training.capacities.result import Capacity, draw_capacities
 
 QUICK = {"iterations": 40, "batch_size": 8, "test_size": 40, "validation_size": 40, "lr": 0.01, "layout": "batched"}
 
@@ -38,7 +37,7 @@ def pretended(monkeypatch):
             return made
 
         # Its module has the name of the function, which hides it.
-        monkeypatch.setattr(sys.modules["mnemoscope.training.capacity"], "fit_population", fit_population)
+        monkeypatch.setattr(sys.modules["mnemoscope.training.capacities.search"], "fit_population", fit_population)
         return levels
 
     return use
@@ -98,7 +97,7 @@ def test_budget_of_iterations(task, pretended) -> None:
 )
 def test_starting_is_not_taken_for_training(task, took, needed) -> None:
     plan = SimpleNamespace(iterations=100, task=SimpleNamespace(harder=lambda level: SimpleNamespace(steps=level)))
-    search = sys.modules["mnemoscope.training.capacity"]._Search(plan, None, {})
+    search = sys.modules["mnemoscope.training.capacities.search"]._Search(plan, None, {})
     search.scores = {level: [1.0] for level in took}
     search.steps = {level: [{1: 30, 2: 40}[level]] for level in took}
     search.took = took
@@ -134,7 +133,7 @@ def test_a_training_goes_beyond_the_criterion_before_it_stops(task, monkeypatch)
         asked.append(target)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sys.modules["mnemoscope.training.capacity"], "fit_population", fit_population)
+    monkeypatch.setattr(sys.modules["mnemoscope.training.capacities.search"], "fit_population", fit_population)
     for criterion in (0.9, 1.0):
         with pytest.raises(KeyboardInterrupt):
             capacity("rnn", task, hidden_size=4, criterion=criterion)

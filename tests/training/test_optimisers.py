@@ -5,8 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemoscope.training.clipping import Clipping
-from mnemoscope.training.optimisers import Adam, RMSprop
+from mnemoscope.training.optimisers import Adam, Clipping, RMSprop
 
 SHAPES = ((3, 4), (4,), (2, 2, 2), ())
 

@@ -10,8 +10,7 @@ import mnemoscope as ms
 from mnemoscope.core.seeds import stream
 from mnemoscope.tasks import Batch
 from mnemoscope.training import fit, fit_population
-from mnemoscope.training.group import Group
-from mnemoscope.training.layout import LAYOUTS, choose_layout, named_layout, why_not_stacked
+from mnemoscope.training.groups import LAYOUTS, Group, choose_layout, named_layout, why_not_stacked
 from mnemoscope.training.model import build_model
 from mnemoscope.training.options import Options
 
@@ -223,7 +222,7 @@ def test_networks_that_draw_are_trained_one_after_the_other():
 
 
 def test_the_fastest_layout_is_measured(monkeypatch):
-    from mnemoscope.training import layout as module
+    from mnemoscope.training import groups as module
 
     task = ms.tasks.create("copy", delay=4)
     group = group_of(networks("rnn", task, 4), task)
@@ -237,7 +236,7 @@ def test_the_fastest_layout_is_measured(monkeypatch):
 
 
 def test_a_layout_takes_as_long_as_its_largest_group(monkeypatch):
-    from mnemoscope.training import layout as module
+    from mnemoscope.training import groups as module
 
     task = ms.tasks.create("copy", delay=4)
     group = group_of(networks("rnn", task), task)

@@ -4,7 +4,7 @@ import io
 
 import mnemoscope as ms
 from mnemoscope.training import fit
-from mnemoscope.training import progress as module
+from mnemoscope.training import recording as module
 
 
 class Screen(io.StringIO):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemoscope.training.search import next_by_bisection, next_on_grid
+from mnemoscope.training.capacities.inputs import next_by_bisection, next_on_grid
 
 
 def search(masters, start: int, **options) -> dict[int, bool]:

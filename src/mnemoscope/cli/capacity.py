@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mnemoscope.training import Capacity
-    from mnemoscope.training.capacity_inputs import Builder
+    from mnemoscope.training.capacities.inputs import Builder
 
 __all__ = ["capacity"]
 
@@ -117,8 +117,8 @@ def capacity(
     from mnemoscope.cli.options import named_values
     from mnemoscope.report import chart
     from mnemoscope.training import compare_capacities
-    from mnemoscope.training.capacity_inputs import checked_seeds, checked_training, maker
-    from mnemoscope.training.drawing import draw_capacities
+    from mnemoscope.training.capacities.inputs import checked_seeds, checked_training, maker
+    from mnemoscope.training.capacities.result import draw_capacities
 
     if plot is not None:
         chart.check_path(plot)

@@ -107,7 +107,7 @@ def compare(context: typer.Context, runs: Names, metric: Metric = None, root: Ro
     from mnemoscope.cli.runs_show import print_comparison
     from mnemoscope.core.errors import UserError
     from mnemoscope.core.result import plain
-    from mnemoscope.runs.compare import compared, curves
+    from mnemoscope.runs.tables import compared, curves
 
     if len(runs) < 2:
         raise UserError(f"compare takes two runs or more, got {len(runs)}")

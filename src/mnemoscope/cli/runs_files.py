@@ -52,7 +52,7 @@ def export(
 ) -> None:
     """Write runs as a table: one row per run with its configuration and summary, or every line of metrics."""
     from mnemoscope.core.errors import choice
-    from mnemoscope.runs.export import metrics_table, runs_table, to_csv, to_json
+    from mnemoscope.runs.tables import metrics_table, runs_table, to_csv, to_json
 
     base = where_runs_are(context, root)
     filters = {"task": task, "network": network, "status": status, "kind": kind, "after": since, "where": where}
@@ -72,8 +72,8 @@ def disk(context: typer.Context, root: Root = None, json: Json = False) -> None:
     import shutil
 
     from mnemoscope.cli.runs_table import short_ids
-    from mnemoscope.runs.disk import usage
-    from mnemoscope.runs.scan import scan
+    from mnemoscope.runs.cleaning import usage
+    from mnemoscope.runs.folders import scan
 
     base = where_runs_are(context, root)
     used = sorted(((one.id, usage(one.folder)) for one in scan(base)), key=lambda pair: pair[1].total)

@@ -53,7 +53,7 @@ _UNITS = ("B", "kB", "MB", "GB", "TB")
 def where_runs_are(context: typer.Context, given: str | None) -> Path:
     """Return the folder of the runs: the one given with the command, else before it, else the usual one."""
     from mnemoscope.core.errors import UserError
-    from mnemoscope.runs.names import root
+    from mnemoscope.runs.folders import root
 
     chosen = given if given is not None else context.obj
     base = root(chosen)
@@ -86,7 +86,7 @@ def chosen_rows(base: Path, runs: list[str] | None, filters: dict[str, Any]) -> 
     """Return the rows of the runs that are named, or of all, that pass the filters."""
     from mnemoscope.core.errors import UserError
     from mnemoscope.runs import find
-    from mnemoscope.runs.names import identity
+    from mnemoscope.runs.folders import identity
     from mnemoscope.runs.query import select
 
     rows = select(base, **filters)

@@ -52,9 +52,9 @@ def facts(record: Record) -> dict[str, Any]:
 def _checkpoints(record: Record) -> list[dict[str, Any]]:
     """Return the checkpoints with their sizes and what is wrong with them."""
     from mnemoscope.core.errors import UserError
-    from mnemoscope.runs.checkpoint import checked_files
-    from mnemoscope.runs.disk import checkpoint_files, size
-    from mnemoscope.runs.layout import CHECKPOINTS
+    from mnemoscope.runs.checkpoints import checked_files
+    from mnemoscope.runs.cleaning import checkpoint_files, size
+    from mnemoscope.runs.folders import CHECKPOINTS
 
     found = []
     for step, files in checkpoint_files(record.folder).items():
@@ -69,7 +69,7 @@ def _checkpoints(record: Record) -> list[dict[str, Any]]:
 
 def print_facts(record: Record) -> None:
     """Print one run for a person."""
-    from mnemoscope.runs.compare import flat
+    from mnemoscope.runs.tables import flat
 
     out = console()
     sessions = len(record.details.sessions)

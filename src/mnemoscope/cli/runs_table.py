@@ -60,7 +60,7 @@ def _print_problems(rows: Sequence[dict[str, Any]], short: dict[str, str]) -> No
 
 def short_ids(ids: Sequence[str], base: Path) -> dict[str, str]:
     """Return the shortest beginnings, of at least 8 letters, that tell runs from all others in a folder."""
-    from mnemoscope.runs.scan import scan
+    from mnemoscope.runs.folders import scan
 
     known = sorted({one.partition("/")[0] for one in (*ids, *(found.id for found in scan(base)))})
     heads = {one: _distinct(one, known[max(place - 1, 0) : place + 2]) for place, one in enumerate(known)}

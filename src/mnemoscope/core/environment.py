@@ -7,17 +7,20 @@ import functools
 import importlib.metadata
 import os
 import platform
-import subprocess
+import re
 import sys
 from pathlib import Path
 from typing import Any
 
 import mnemoscope
+from mnemoscope.core.files import read_regular
 
 __all__ = ["differences", "environment", "environment_facts"]
 
 _PACKAGES = ("torch", "numpy", "safetensors", "scipy")
 _VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "CUBLAS_WORKSPACE_CONFIG")
+_LINKS = 5
+_LINE, _PACKED = 4096, 2**26
 _NUMBERS = ("versions", "threads", "machine")
 
 
@@ -106,18 +109,44 @@ def _here() -> str:
 
 @functools.cache
 def _commit(folder: str) -> str | None:
-    """Return the commit that is checked out in a folder, with ``+`` behind it when tracked files were changed since."""
+    """Return the commit that is checked out in a folder, read from the files of ``.git``.
+
+    Git itself is never run: a repository can name programs (``core.fsmonitor``, filters, hooks) that ``git status``
+    starts, and a folder that somebody looks at must not run code. So nothing is said of changed files.
+    """
     if not folder:
         return None
-    git = ["git", "-C", folder]
     try:
-        head = _output([*git, "rev-parse", "HEAD"])
-        return head + "+" if _output([*git, "status", "--porcelain", "--untracked-files=no"]) else head
-    except (OSError, subprocess.SubprocessError):
+        git = next(found for one in (Path(folder), *Path(folder).parents) if (found := _git_folder(one)) is not None)
+        head = _line(git / "HEAD")
+        for _ in range(_LINKS):
+            if not head.startswith("ref: "):
+                break
+            head = _reference(git, head.removeprefix("ref: "))
+    except (OSError, ValueError, StopIteration):
         return None
+    return head if re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", head) else None
 
 
-def _output(command: list[str]) -> str:
-    quiet = os.environ | {"GIT_OPTIONAL_LOCKS": "0"}
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=5, env=quiet)
-    return done.stdout.strip()
+def _git_folder(folder: Path) -> Path | None:
+    """Return the repository's own folder for a work tree; of a linked one, ``.git`` is a file that names it."""
+    found = folder / ".git"
+    if found.is_dir():
+        return found
+    return folder / _line(found).removeprefix("gitdir: ") if found.is_file() else None
+
+
+def _reference(git: Path, name: str) -> str:
+    """Return what a reference holds: in its file, or in the list of packed ones; linked work trees share both."""
+    if not re.fullmatch(r"refs/[^\0]+", name) or ".." in name:
+        raise ValueError(name)
+    shared = git / _line(git / "commondir") if (git / "commondir").is_file() else git
+    for home in (git, shared):
+        if (home / name).is_file():
+            return _line(home / name)
+    packed = read_regular(shared / "packed-refs", limit=_PACKED).decode("utf-8", "replace")
+    return next(line[: -len(name) - 1] for line in packed.splitlines() if line.endswith(f" {name}"))
+
+
+def _line(path: Path) -> str:
+    return read_regular(path, limit=_LINE).decode("utf-8", "replace").strip()

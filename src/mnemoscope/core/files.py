@@ -6,15 +6,18 @@ import contextlib
 import errno
 import os
 import secrets
+import stat
 from pathlib import Path
 
 from mnemoscope.core.errors import UserError
+from mnemoscope.core.memory import allowance, human
 
 __all__ = [
     "NO_FOLLOW",
     "TEMPORARY",
     "Unwritable",
     "make_folder",
+    "read_regular",
     "remove",
     "sync_folder",
     "writable",
@@ -30,6 +33,9 @@ TEMPORARY = ".tmp"
 """Ending of the names of half-written files; one that a killed process left means nothing."""
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_LARGE = 2**26
+"""Bytes of a file below which nobody asks how much memory there is."""
+
 _FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
@@ -73,6 +79,30 @@ def make_folder(path: Path) -> None:
         raise write_failure(path, error) from error
     if path.is_symlink():
         raise UserError(f"{str(path)!r} must be a folder, and is a symbolic link, which is not followed")
+
+
+def read_regular(path: str | os.PathLike[str], limit: int | None = None, *, follow: bool = True) -> bytes:
+    """Return what a regular file holds, or raise OSError: nothing hangs on a pipe, nor is more read than there is room.
+
+    Parameters
+    ----------
+    path
+        Place of the file.
+    limit
+        Bytes that it may have; None: what the memory allows.
+    follow
+        Whether a link in its place is followed.
+    """
+    flags = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
+    descriptor = os.open(path, flags if follow else flags | NO_FOLLOW)
+    with os.fdopen(descriptor, "rb") as stream:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(errno.EINVAL, "it is not a regular file")
+        most = limit if limit is not None else _LARGE if found.st_size <= _LARGE else allowance()
+        if found.st_size > most:
+            raise OSError(errno.EFBIG, f"it has {human(found.st_size)}, and at most {human(most)} are read")
+        return stream.read(most)
 
 
 def write_atomic(

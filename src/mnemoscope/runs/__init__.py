@@ -1,12 +1,13 @@
 """The record of what was run: written as it happens, safe against a crash, queried in SQL. Nothing is ever pickled."""
 
-from mnemoscope.runs.checkpoint import Checkpoint
+from mnemoscope.runs.checkpoints import Checkpoint
 from mnemoscope.runs.errors import Damaged, RecordWarning
+from mnemoscope.runs.folders import find, is_run, root, spec_hash
 from mnemoscope.runs.indexing import index, rebuild
-from mnemoscope.runs.names import find, root, spec_hash
+from mnemoscope.runs.metrics import Metrics
 from mnemoscope.runs.opening import open  # noqa: A004 - runs.open is to a run what open is to a file
-from mnemoscope.runs.record import Metrics, Record, load
-from mnemoscope.runs.run import Run
+from mnemoscope.runs.record import Record, load
+from mnemoscope.runs.recorder import Recorder
 
 __all__ = [
     "Checkpoint",
@@ -14,9 +15,10 @@ __all__ = [
     "Metrics",
     "Record",
     "RecordWarning",
-    "Run",
+    "Recorder",
     "find",
     "index",
+    "is_run",
     "load",
     "open",
     "rebuild",

@@ -9,26 +9,24 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from mnemoscope.core.errors import UserError
+from mnemoscope.runs.documents import Newer, canonical, digest
 from mnemoscope.runs.errors import warn
-from mnemoscope.runs.filesystem import network_file_system
+from mnemoscope.runs.files import network_file_system
+from mnemoscope.runs.folders import Found, identity, label, parent_of, root, scan, spec_hash
 from mnemoscope.runs.lock import Held, Lock
-from mnemoscope.runs.names import identity, root
-from mnemoscope.runs.rows import COLUMNS, checksum, row
-from mnemoscope.runs.scan import Found, parent_of, scan
+from mnemoscope.runs.record import Record, read_record
 
-__all__ = ["FILE", "current", "index", "note", "rebuild"]
+__all__ = ["COLUMNS", "FILE", "checksum", "current", "index", "note", "rebuild", "row"]
 
 FILE = "index.sqlite"
-
 _LOCK = ".index.lock"
 _VERSION = 1
 _BUSY = 10.0
-_UPSERT = f"INSERT OR REPLACE INTO runs ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
 
 
 def index(where: str | os.PathLike[str] | None = None) -> list[dict[str, Any]]:
@@ -169,3 +167,93 @@ def _writing(base: Path, patience: float = _BUSY) -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+COLUMNS = {
+    "id": "TEXT PRIMARY KEY",
+    "parent": "TEXT",
+    "kind": "TEXT",
+    "task": "TEXT",
+    "network": "TEXT",
+    "seed": "INTEGER",
+    "status": "TEXT",
+    "reason": "TEXT",
+    "step": "INTEGER",
+    "score": "REAL",
+    "loss": "REAL",
+    "lines": "INTEGER",
+    "created": "TEXT",
+    "updated": "TEXT",
+    "hash": "TEXT",
+    "spec": "TEXT",
+    "summary": "TEXT",
+    "last": "TEXT",
+    "environment": "TEXT",
+    "problems": "TEXT",
+    "signature": "TEXT",
+    "checksum": "TEXT",
+}
+"""The columns of the table ``runs``. ``spec``, ``summary``, ``last`` (the last record of metrics) and ``environment``
+are JSON; ``score``, ``loss`` and ``step`` come from the summary, else from the last record that has them."""
+_UPSERT = f"INSERT OR REPLACE INTO runs ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
+_LARGEST = 2**63 - 1
+
+
+def row(found: Found) -> dict[str, Any]:
+    """Return the row of a run. A damaged run, or one of a newer version, has a row that says so."""
+    signature = found.signature()
+    try:
+        record = read_record(found.folder, found.id)
+        values = _values(record)
+    except (UserError, KeyError, TypeError) as error:
+        status = "newer" if isinstance(error, Newer) else "damaged"
+        values = {"status": status, "reason": str(error) or type(error).__name__}
+    values |= {"id": found.id, "parent": found.parent, "signature": signature}
+    full = {name: values.get(name) for name in COLUMNS if name != "checksum"}
+    return full | {"checksum": checksum(full)}
+
+
+def checksum(values: Mapping[str, Any]) -> str:
+    """Return the checksum of a row: an index on a failing disk must not show a wrong number."""
+    return digest(canonical({name: value for name, value in values.items() if name != "checksum"}))[:16]
+
+
+def _values(record: Record) -> dict[str, Any]:
+    last = record.metrics[-1] if record.metrics else None
+    problems = "; ".join(record.problems)
+    return {
+        "kind": record.kind,
+        "task": label(record.spec, "task"),
+        "network": label(record.spec, "network"),
+        "seed": _whole(record.spec.get("seed")),
+        "status": record.status,
+        "reason": record.reason,
+        "step": _whole(_latest(record, "step")),
+        "score": _real(_latest(record, "score")),
+        "loss": _real(_latest(record, "loss")),
+        "lines": len(record.metrics),
+        "created": record.created,
+        "updated": record.details.updated,
+        "hash": spec_hash(record.spec),
+        "spec": canonical(record.spec),
+        "summary": None if record.summary is None else canonical(record.summary),
+        "last": None if last is None else canonical(last),
+        "environment": canonical(record.environment),
+        "problems": problems or None,
+    }
+
+
+def _latest(record: Record, name: str) -> Any:
+    if isinstance(record.summary, Mapping) and name in record.summary:
+        return record.summary[name]
+    return next((one[name] for one in reversed(record.metrics) if name in one), None)
+
+
+def _whole(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) <= _LARGEST else None
+
+
+def _real(value: Any) -> float | None:
+    """Return a number, or None: also for NaN, which SQLite has no value for."""
+    real = isinstance(value, int | float) and not isinstance(value, bool) and value == value
+    return float(value) if real else None

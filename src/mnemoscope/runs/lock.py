@@ -1,31 +1,24 @@
-"""One process at a time. The system holds the lock, so that a killed process leaves none behind."""
+"""Lock of one process on a run. The system holds it, so that a killed process leaves none behind."""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import socket
 import stat
-import sys
-import threading
-import time
 from pathlib import Path
+
+from filelock import FileLock, Timeout, lock_descriptor
 
 from mnemoscope.core.errors import UserError
 from mnemoscope.core.files import NO_FOLLOW, write_all, write_failure
 from mnemoscope.runs.errors import warn
 
-if sys.platform == "win32":
-    import msvcrt
-else:
-    import errno
-    import fcntl
-
 __all__ = ["Held", "Lock", "holder"]
 
 _POLL = 0.02
-_ours: dict[tuple[int, int], int] = {}
-_guard = threading.Lock()
+_NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)
 
 
 class Held(UserError):
@@ -37,127 +30,68 @@ class Held(UserError):
 
 
 class Lock:
-    """A lock on a file.
+    """A lock on a file, in which its owner is named.
 
-    On POSIX it is a record lock, which belongs to the process: a child made by fork does not keep it when its parent
-    is killed. Within one process a table keeps two holders apart, since the system would let both in.
+    A child made by fork does not keep it when its parent is killed, and two holders within one process are kept apart.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._descriptor: int | None = None
-        self._key: tuple[int, int] | None = None
+        self._lock = FileLock(path, thread_local=False, fallback_to_soft=False, poll_interval=_POLL)
 
     def acquire(self, patience: float = 0.2) -> None:
         """Take the lock, or raise `Held` when somebody else still has it after `patience` seconds.
 
         A moment of patience is always needed, since `holder` takes the lock for an instant to see whether it can.
         """
-        end = time.monotonic() + patience
-        while True:
-            owner = self._attempt()
-            if owner is None:
-                return
-            if time.monotonic() >= end:
-                raise Held(owner)
-            time.sleep(_POLL)
-
-    def _attempt(self) -> str | None:
-        """Try once; return who has the lock, or None when it is ours now."""
-        with _guard:
-            if _is_ours(self.path):
-                return _named(os.getpid(), "")
-            try:
-                descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | NO_FOLLOW, 0o666)
-            except OSError as error:
+        try:
+            self._lock.acquire(timeout=patience)
+        except Timeout:
+            raise Held(_owner(self.path)) from None
+        except OSError as error:
+            if error.errno not in _NO_LOCKS:
                 raise write_failure(self.path, error) from error
-            if not _take(descriptor):
-                owner = _owner(descriptor)
-                os.close(descriptor)
-                return owner
-            key = _key(os.fstat(descriptor))
-            if _key_of(self.path) != key:  # removed by a clean-up between opening and locking
-                os.close(descriptor)
-                return "a process that is cleaning up"
-            self._descriptor, self._key = descriptor, key
-            _ours[key] = os.getpid()
+            warn("the file system has no locks: that two processes write one run would not be noticed")
+            return
         with contextlib.suppress(OSError):  # the name of the owner is a courtesy; a full disk is told of elsewhere
-            os.ftruncate(descriptor, 0)
-            write_all(descriptor, f"{os.getpid()} {socket.gethostname()}\n".encode())
-        return None
+            descriptor = os.open(self.path, os.O_WRONLY | os.O_TRUNC | NO_FOLLOW)
+            try:
+                write_all(descriptor, f"{os.getpid()} {socket.gethostname()}\n".encode())
+            finally:
+                os.close(descriptor)
 
     def release(self) -> None:
         """Give the lock back. The file stays: removing it would let two in."""
-        with _guard:
-            if self._descriptor is not None and self._key is not None:
-                _ours.pop(self._key, None)
-                os.close(self._descriptor)
-                self._descriptor = None
+        self._lock.release()
 
 
 def holder(path: Path) -> str | None:
     """Return who has the lock on a file (``"process 1234"``), or None."""
-    with _guard:
-        if _is_ours(path):
-            return _named(os.getpid(), "")
-        try:
-            descriptor = os.open(path, os.O_RDONLY | NO_FOLLOW | getattr(os, "O_NONBLOCK", 0))
-        except OSError:
-            return None
-        try:
-            regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
-            return None if not regular or _take(descriptor, shared=True) else _owner(descriptor)
-        finally:
-            os.close(descriptor)
-
-
-def _is_ours(path: Path) -> bool:
-    # Closing any descriptor of the file would give up the process's lock: look at the table before opening it.
-    key = _key_of(path)
-    return key is not None and _ours.get(key) == os.getpid()
-
-
-def _key_of(path: Path) -> tuple[int, int] | None:
     try:
-        return _key(path.lstat())
+        descriptor = os.open(path, os.O_RDONLY | NO_FOLLOW | getattr(os, "O_NONBLOCK", 0))
     except OSError:
         return None
+    try:
+        regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
+        # Closing the descriptor gives back what this takes.
+        return None if not regular or lock_descriptor(descriptor, blocking=False) else _owner(path)
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
 
 
-def _key(found: os.stat_result) -> tuple[int, int]:
-    return found.st_dev, found.st_ino
-
-
-def _take(descriptor: int, *, shared: bool = False) -> bool:
-    if sys.platform == "win32":
-        os.lseek(descriptor, 1 << 30, os.SEEK_SET)  # beyond the text: a locked byte cannot be read there
+def _owner(path: Path) -> str:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | NO_FOLLOW)
         try:
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
+            words = os.read(descriptor, 300).decode("ascii", "replace").split()
         finally:
-            os.lseek(descriptor, 0, os.SEEK_SET)
-        return True
-    try:
-        fcntl.lockf(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
-    except OSError as error:
-        if error.errno in (errno.EACCES, errno.EAGAIN):
-            return False
-        if not shared:
-            warn("the file system has no locks: that two processes write one run would not be noticed")
-    return True
-
-
-def _owner(descriptor: int) -> str:
-    try:
-        words = os.pread(descriptor, 300, 0).decode("ascii", "replace").split()
+            os.close(descriptor)
     except OSError:
         words = []
     if len(words) != 2 or not words[0].isdigit():
         return "another process"
-    return _named(int(words[0]), "" if words[1] == socket.gethostname() else words[1])
-
-
-def _named(process: int, host: str) -> str:
+    process, host = int(words[0]), "" if words[1] == socket.gethostname() else words[1]
     own = " (this one)" if process == os.getpid() and not host else ""
     return f"process {process}{own}" + (f" on {host}" if host else "")

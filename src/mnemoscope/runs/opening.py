@@ -1,27 +1,37 @@
-"""Opening a run: a new folder, or one that is there and goes on."""
+"""Opening of a run: a new folder, or one that is there and goes on."""
 
 from __future__ import annotations
 
+import errno
+import glob
 import os
-from collections.abc import Mapping
+import secrets
+import shutil
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mnemoscope.core.environment import differences, environment
 from mnemoscope.core.errors import UserError, choice, expected, positive_int
-from mnemoscope.core.files import make_folder
-from mnemoscope.runs import names
-from mnemoscope.runs.canonical import canonical, returned
-from mnemoscope.runs.compare import flat_differences
-from mnemoscope.runs.document import read_document, write_document
+from mnemoscope.core.files import TEMPORARY, make_folder, sync_folder, write_atomic, write_failure
+from mnemoscope.runs import folders
+from mnemoscope.runs.checkpoints import Checkpoint, CheckpointFolder, checked_tensors, steps
+from mnemoscope.runs.documents import canonical, checksum, normal, read_document, returned, write_document
 from mnemoscope.runs.errors import Damaged, warn
-from mnemoscope.runs.layout import CHECKPOINTS, CONFIG, ENVIRONMENT, LOCK, METRICS, is_run
-from mnemoscope.runs.lock import Held, Lock
-from mnemoscope.runs.run import Run
+from mnemoscope.runs.files import size
+from mnemoscope.runs.folders import CHECKPOINTS, CONFIG, ENVIRONMENT, LOCK, METRICS, STATUS, is_run
+from mnemoscope.runs.lock import Held, Lock, holder
+from mnemoscope.runs.metrics import chain_start
+from mnemoscope.runs.recorder import Recorder
 from mnemoscope.runs.status import Status, now, read_status, write_status
+from mnemoscope.runs.tables import flat_differences
+
+if TYPE_CHECKING:
+    pass
 
 __all__ = ["KINDS", "open"]
+
 
 KINDS = ("fit", "population", "capacity", "study")
 
@@ -32,10 +42,14 @@ def open(  # noqa: A001 - runs.open is to a run what open is to a file
     folder: str | os.PathLike[str] | None = None,
     root: str | os.PathLike[str] | None = None,
     kind: str = "fit",
+    start: Callable[[], Checkpoint] | None = None,
     resume: bool = True,
     keep: int = 2,
-) -> Run:
+) -> Recorder:
     """Open the run of a configuration and lock it: the one that is there, or a new one.
+
+    A new run comes into being in one act, with its checkpoint of step 0: a folder beside its place is filled and then
+    renamed. Whoever is killed before that leaves no run; whoever is killed later leaves one that can go on.
 
     Parameters
     ----------
@@ -49,6 +63,8 @@ def open(  # noqa: A001 - runs.open is to a run what open is to a file
         The folder that holds the runs; None: ``$MNEMOSCOPE_RUNS``, else ``./runs``.
     kind
         ``"fit"``, ``"population"``, ``"capacity"`` or ``"study"``.
+    start
+        Called for a new run only: the checkpoint that it begins with.
     resume
         Whether to go on with a run that is there. False: a new folder beside it; with `folder` given, an error.
     keep
@@ -56,29 +72,21 @@ def open(  # noqa: A001 - runs.open is to a run what open is to a file
 
     Returns
     -------
-    Run
+    Recorder
         A context manager, locked for this process.
     """
     if not isinstance(spec, Mapping):
         raise expected("spec", "a mapping", spec)
     config = {"kind": choice("kind", kind, KINDS), "spec": returned(spec, "spec")}
     keep = positive_int("keep", keep)
-    base = names.root(root)
+    base = folders.root(root)
     path = _chosen(base, folder, config, resume)
-    make_folder(path)
-    name = names.identity(path, base)
-    lock = Lock(path / LOCK)
+    name = folders.identity(path, base)
+    opened = _begin_elsewhere(path, name, config, start) if _is_free(path) else None
+    lock, known, there = _open_in_place(path, name, config, start, resume) if opened is None else opened
+    home = base if path.is_relative_to(base) else None
     try:
-        lock.acquire()
-    except Held as held:
-        raise UserError(f"run {name} is in use by {held.owner}: wait until it ends, or end it") from None
-    try:
-        there = is_run(path)
-        if there and not resume:
-            raise UserError(f"folder must be one without a run when resume is False, got {str(path)!r}")
-        known = _reopen(path, name, config) if there else _create(path, config)
-        home = base if path.is_relative_to(base) else None
-        return Run(path, id=name, kind=kind, lock=lock, home=home, resumed=there, keep=keep, **known)
+        return Recorder(path, id=name, kind=kind, lock=lock, home=home, resumed=there, keep=keep, **known)
     except BaseException:
         lock.release()
         raise
@@ -91,22 +99,109 @@ def _chosen(base: Path, folder: str | os.PathLike[str] | None, config: dict[str,
             raise UserError("a folder's name must be without the character NUL")
         return path.resolve()
     make_folder(base.resolve())
-    first = base / names.folder_name(config["spec"], config["kind"])
+    first = base / folders.folder_name(config["spec"], config["kind"])
     if resume or not os.path.lexists(first):
         return first
     numbered = (base / f"{first.name}-{number}" for number in range(2, 10**6))
     return next(path for path in numbered if not os.path.lexists(path))
 
 
-def _create(path: Path, config: dict[str, Any]) -> dict[str, Any]:
-    """Write the documents of a new run; the configuration last, since its presence makes the folder a run."""
-    if os.path.lexists(path / METRICS) or os.path.lexists(path / CHECKPOINTS):
+_Opened = tuple[Lock, dict[str, Any], bool]
+"""A lock, what is known of the run, and whether it was there before."""
+
+
+def _is_free(path: Path) -> bool:
+    """Say whether a folder can be renamed to a path: nothing is there, or an empty folder."""
+    if os.name == "nt":  # where a folder with an open file, the lock, cannot be renamed
+        return False
+    return not os.path.lexists(path) or (path.is_dir() and not path.is_symlink() and not any(path.iterdir()))
+
+
+def _begin_elsewhere(
+    path: Path, name: str, config: dict[str, Any], start: Callable[[], Checkpoint] | None
+) -> _Opened | None:
+    """Make a run in a folder beside its place, and rename that; None when another process was faster."""
+    above = next(one for one in path.parents if one.exists())
+    make_folder(path.parent)
+    _remove_abandoned(path, name)
+    first = None if start is None else start()
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}{TEMPORARY}")
+    make_folder(temporary)
+    lock = Lock(temporary / LOCK)
+    try:
+        lock.acquire()
+        known = _create(temporary, config, first)
+        try:
+            temporary.rename(path)
+            for one in path.parents:  # the new names, up to a folder that was there before
+                sync_folder(one)
+                if one == above:
+                    break
+        except OSError as error:
+            if error.errno not in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR):
+                raise write_failure(path, error) from error
+            lock.release()
+            shutil.rmtree(temporary, ignore_errors=True)
+            return None
+    except BaseException:
+        lock.release()
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+    return lock, known, False
+
+
+def _remove_abandoned(path: Path, name: str) -> None:
+    """Remove what processes left that were killed while they began this run."""
+    for old in path.parent.glob(f".{glob.escape(path.name)}.*{TEMPORARY}"):
+        if holder(old / LOCK) is None and old.is_dir() and not old.is_symlink():
+            shutil.rmtree(old, ignore_errors=True)
+            warn(f"run {name} was killed before it came into being: it is begun anew")
+
+
+def _open_in_place(
+    path: Path, name: str, config: dict[str, Any], start: Callable[[], Checkpoint] | None, resume: bool
+) -> _Opened:
+    """Open a run that is there, or begin one in a folder that holds other files."""
+    make_folder(path)
+    lock = Lock(path / LOCK)
+    try:
+        lock.acquire()
+    except Held as held:
+        raise UserError(f"run {name} is in use by {held.owner}: wait until it ends, or end it") from None
+    try:
+        if is_run(path):
+            if not resume:
+                raise UserError(f"folder must be one without a run when resume is False, got {str(path)!r}")
+            return lock, _reopen(path, name, config), True
+        _check_unbegun(path, name)
+        return lock, _create(path, config, None if start is None else start()), False
+    except BaseException:
+        lock.release()
+        raise
+
+
+def _check_unbegun(path: Path, name: str) -> None:
+    """Raise when a folder holds more of a run than a process leaves that is killed while it begins one."""
+    if size(path / METRICS) or any(steps(path / CHECKPOINTS)):
         raise Damaged(f"{str(path / CONFIG)!r} is missing, while the rest of the run is there; nothing was changed")
+    if any(os.path.lexists(path / one) for one in (ENVIRONMENT, STATUS, METRICS, CHECKPOINTS)):
+        warn(f"run {name} was killed before it came into being: it is begun anew")
+
+
+def _create(path: Path, config: dict[str, Any], first: Checkpoint | None) -> dict[str, Any]:
+    """Write the files of a new run; the configuration last, since its presence makes the folder a run."""
     found = environment()
+    config = config | {"created": now()}
+    key = checksum(config, CONFIG)
     write_document(path / ENVIRONMENT, found, named_durably=False)
-    status = write_status(path, Status().with_session([]))
-    key = write_document(path / CONFIG, config | {"created": now()})
-    return {"spec": config["spec"], "environment": found, "key": key, "status": status, "changes": []}
+    status = Status(checkpoint=None if first is None else first.step).with_session([])
+    status = write_status(path, status, named_durably=False)
+    write_atomic(path / METRICS, b"", named_durably=False)
+    if first is not None:
+        whole = Checkpoint(first.step, checked_tensors(first.tensors), normal(first.state, "state"))
+        CheckpointFolder(path / CHECKPOINTS, key).write(whole, chain_start(key), best=False)
+    write_document(path / CONFIG, config)
+    return {"spec": config["spec"], "environment": found, "key": key, "status": status, "changes": [], "first": first}
 
 
 def _reopen(path: Path, name: str, config: dict[str, Any]) -> dict[str, Any]:

@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from mnemoscope.core.errors import UserError, choice, expected
-from mnemoscope.runs.canonical import canonical
-from mnemoscope.runs.indexing import current
+from mnemoscope.runs.documents import canonical
+from mnemoscope.runs.folders import scan
+from mnemoscope.runs.indexing import COLUMNS, current
 from mnemoscope.runs.opening import KINDS
 from mnemoscope.runs.record import read_record
-from mnemoscope.runs.rows import COLUMNS
-from mnemoscope.runs.scan import scan
 from mnemoscope.runs.status import STATES
 
 __all__ = ["LISTED", "select", "since", "sql"]

@@ -9,36 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from mnemoscope.core.errors import UserError, nearest
-from mnemoscope.runs import names
-from mnemoscope.runs.checkpoint import Checkpoint
-from mnemoscope.runs.document import read_document
+from mnemoscope.core.errors import UserError
+from mnemoscope.runs import folders
+from mnemoscope.runs.checkpoints import Checkpoint, CheckpointFolder
+from mnemoscope.runs.documents import read_document
 from mnemoscope.runs.errors import Damaged, warn
-from mnemoscope.runs.layout import CHECKPOINTS, CONFIG, ENVIRONMENT, LOCK, METRICS, is_run
+from mnemoscope.runs.folders import CHECKPOINTS, CONFIG, ENVIRONMENT, LOCK, METRICS, is_run
 from mnemoscope.runs.lock import holder
-from mnemoscope.runs.metrics import chain_start, read
+from mnemoscope.runs.metrics import Metrics, chain_start, read
 from mnemoscope.runs.status import Status, read_status
-from mnemoscope.runs.store import Store
 
-__all__ = ["Metrics", "Record", "load", "read_record"]
-
-
-class Metrics(list[dict[str, Any]]):
-    """Records of metrics in the order in which they came."""
-
-    def names(self) -> list[str]:
-        """Return the names that occur, in the order in which they came."""
-        return list(dict.fromkeys(name for record in self for name in record))
-
-    def column(self, name: str) -> np.ndarray:
-        """Return one metric of all records, NaN where a record does not have it."""
-        if not any(name in record for record in self):
-            known = self.names()
-            near = nearest(name, known)
-            hint = f"; did you mean {near!r}?" if near else ""
-            raise UserError(f"a metric must be one of {', '.join(known) or '(none recorded)'}, got {name!r}{hint}")
-        values = [record.get(name, np.nan) for record in self]
-        return np.array([np.nan if value is None else value for value in values])
+__all__ = ["Record", "load", "read_record"]
 
 
 @dataclass(frozen=True)
@@ -90,12 +71,12 @@ class Record:
 
     def latest(self) -> Checkpoint | None:
         """Return the newest whole checkpoint; a damaged one is told of in a warning. Nothing is changed."""
-        stored = Store(self.folder / CHECKPOINTS, self.key).newest(self.details.checkpoint)
+        stored = CheckpointFolder(self.folder / CHECKPOINTS, self.key).newest(self.details.checkpoint)
         return None if stored is None else stored.checkpoint
 
     def best(self) -> Checkpoint | None:
         """Return the newest checkpoint that was the best so far."""
-        stored = Store(self.folder / CHECKPOINTS, self.key).newest_best()
+        stored = CheckpointFolder(self.folder / CHECKPOINTS, self.key).newest_best()
         return None if stored is None else stored.checkpoint
 
 
@@ -105,10 +86,10 @@ def load(run: str | os.PathLike[str], root: str | os.PathLike[str] | None = None
     What is damaged is told of in warnings and listed in ``problems``; the numbers that are given are whole. Without a
     whole configuration there is no record, and `Damaged` is raised.
     """
-    folder = Path(run).expanduser().absolute() if isinstance(run, Path) else names.find(run, root)
+    folder = Path(run).expanduser().absolute() if isinstance(run, Path) else folders.find(run, root)
     if not is_run(folder):
         raise UserError(f"{str(folder)!r} holds no run")
-    record = read_record(folder, names.identity(folder, names.root(root)))
+    record = read_record(folder, folders.identity(folder, folders.root(root)))
     for problem in record.problems:
         warn(problem)
     return record

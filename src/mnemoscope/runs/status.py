@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from mnemoscope.runs.document import read_document, write_document
-from mnemoscope.runs.layout import STATUS
+from mnemoscope.runs.documents import read_document, write_document
+from mnemoscope.runs.folders import STATUS
 from mnemoscope.runs.metrics import Position
 
 __all__ = ["STATES", "Status", "now", "read_status", "write_status"]
@@ -56,9 +56,9 @@ def read_status(folder: Path) -> Status:
     return Status(**body)
 
 
-def write_status(folder: Path, status: Status, *, durable: bool = True) -> Status:
+def write_status(folder: Path, status: Status, *, durable: bool = True, named_durably: bool = True) -> Status:
     """Write the status with the present time."""
     reason = None if status.reason is None else " ".join(status.reason.split())[:_REASON]
     status = replace(status, reason=reason, updated=now())
-    write_document(folder / STATUS, vars(status), durable=durable, size=_ROOM)
+    write_document(folder / STATUS, vars(status), durable=durable, named_durably=named_durably, size=_ROOM)
     return status

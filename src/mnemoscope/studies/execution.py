@@ -65,7 +65,7 @@ def _folder(spec: RunSpec, home: Path) -> Path:
 
 def _kept(spec: RunSpec, home: Path) -> Outcome | None:
     folder = _folder(spec, home)
-    if not folder.is_dir():
+    if not runs.is_run(folder):
         return None
     record = runs.load(folder)
     if record.status != "finished" or record.summary is None:

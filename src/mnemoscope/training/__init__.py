@@ -8,20 +8,18 @@
 
 from mnemoscope.core.intervals import wilson
 from mnemoscope.core.seeds import stream
-from mnemoscope.training.capacity import capacity
-from mnemoscope.training.capacity_result import Capacity
-from mnemoscope.training.comparing import compare_capacities
+from mnemoscope.training.capacities.result import Capacity, compare_capacities
+from mnemoscope.training.capacities.search import capacity
 from mnemoscope.training.experiment import Experiment, read_experiment
 from mnemoscope.training.family import family
-from mnemoscope.training.fit import fit
+from mnemoscope.training.fitting import Diverged, Run, fit
 from mnemoscope.training.model import Model, build_model
-from mnemoscope.training.moments import Moment
 from mnemoscope.training.optimisers import Adam, RMSprop
 from mnemoscope.training.options import Options
-from mnemoscope.training.population import fit_population
+from mnemoscope.training.populations import fit_population
 from mnemoscope.training.resuming import resume
-from mnemoscope.training.run import Diverged, Run
 from mnemoscope.training.schedule import Plateau
+from mnemoscope.training.state import Moment
 from mnemoscope.training.statistics import compare_paired, holm
 from mnemoscope.training.step import Step
 

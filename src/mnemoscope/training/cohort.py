@@ -16,18 +16,23 @@ from torch.utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflat
 from mnemoscope.nn.members import map_members
 from mnemoscope.nn.stack import Stack
 from mnemoscope.tasks import Batch, Task
-from mnemoscope.training.affine import Buffers
-from mnemoscope.training.following import needs_after_step
 from mnemoscope.training.model import Model
-from mnemoscope.training.objective import Loss, is_plain, quick_score
+from mnemoscope.training.objective import Buffers, Loss, aligned, is_plain, quick_score, stacked_losses
 from mnemoscope.training.options import Options
-from mnemoscope.training.stacked_loss import aligned, stacked_losses
-from mnemoscope.training.step import as_real, base_rates, full_state, part, prepared, trained_parameters
+from mnemoscope.training.step import (
+    as_real,
+    base_rates,
+    full_state,
+    needs_after_step,
+    part,
+    prepared,
+    trained_parameters,
+)
 
 __all__ = ["CohortStep"]
 
 
-class _Call(nn.Module):
+class _Mapped(nn.Module):
     """The part of a network that is mapped over the members: its outputs, its penalty and its state."""
 
     def __init__(self, model: Model, penalised: bool, answers: bool) -> None:
@@ -138,7 +143,7 @@ class CohortStep:
             )
             hidden, state = layer.run_members(part(weights, "layer."), x, carry, randomness="error")
             return hidden, hidden.new_zeros(self.size), state
-        call = _Call(self.base, penalised, answers)
+        call = _Mapped(self.base, penalised, answers)
         named = {f"model.{name}": tensor for name, tensor in weights.items()}
         return map_members(call, named, inputs, carry, randomness="error")
 

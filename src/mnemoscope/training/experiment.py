@@ -16,11 +16,10 @@ from mnemoscope.nn import NetworkSpec
 from mnemoscope.nn.registry import get
 from mnemoscope.tasks import Task
 from mnemoscope.tasks import create as create_task
-from mnemoscope.training.fit import fit_with
+from mnemoscope.training.configuration import describe_network
+from mnemoscope.training.fitting import Run, fit_with
 from mnemoscope.training.options import Options
-from mnemoscope.training.population import fit_population
-from mnemoscope.training.run import Run
-from mnemoscope.training.spec import describe_network
+from mnemoscope.training.populations import fit_population
 
 __all__ = ["Experiment", "read_experiment"]
 

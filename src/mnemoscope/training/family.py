@@ -9,10 +9,10 @@ from mnemoscope.core.errors import positive_int
 from mnemoscope.nn import NetworkSpec
 from mnemoscope.nn.parameters import count_parameters
 
-__all__ = ["Member", "family"]
+__all__ = ["SizedNetwork", "family"]
 
 
-class Member(NamedTuple):
+class SizedNetwork(NamedTuple):
     """A network of a family: the widest of its depth within the budget."""
 
     network: str
@@ -30,7 +30,7 @@ def family(
     output_size: int = 0,
     count: str = "all",
     **options: Any,
-) -> list[Member]:
+) -> list[SizedNetwork]:
     """Return the network of each depth with so many parameters: the widest within, unless ``count="recurrent"``.
 
     For ``scornn``: L n(n-1)/2 + n d + (L-1) n^2 + L n + C n + C; ``count="published"`` puts n(n-1)/2 in place of each
@@ -68,5 +68,5 @@ def family(
             options=options,
         ).resolved()
         counted = count_parameters(spec.build(), count, output_size)
-        members.append(Member(network, depth, int(spec.sizes["hidden_size"]), counted))
+        members.append(SizedNetwork(network, depth, int(spec.sizes["hidden_size"]), counted))
     return members

@@ -5,21 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from mnemoscope.core.errors import UserError
 from mnemoscope.core.seeds import seed_of
-from mnemoscope.tasks import Task
-from mnemoscope.training.evaluate import evaluate
-from mnemoscope.training.member import Ending, Member
-from mnemoscope.training.moments import Callback, Moment, Snapshot
+from mnemoscope.runs import Checkpoint
+from mnemoscope.tasks import Batch, Task
 from mnemoscope.training.objective import Loss
-from mnemoscope.training.step import part
+from mnemoscope.training.state import Callback, Ending, Member, Moment
+from mnemoscope.training.step import evaluating, part
 
-__all__ = ["Loop"]
+__all__ = ["Loop", "Outcome", "evaluate"]
 
 
 class Loop:
@@ -57,8 +56,8 @@ class Loop:
         self.options = members[0].options
         self.validate_every = _validation_interval(members[0])
         step.carries = members[0].source.carries
-        self.good: Snapshot | None = None
-        self.before_failure: Snapshot | None = None
+        self.good: Checkpoint | None = None
+        self.before_failure: Checkpoint | None = None
         self._generator = torch.Generator().manual_seed(seed_of(self.options.seed, "dropout"))
 
     # Running ------------------------------------------------------------------------------------
@@ -69,8 +68,7 @@ class Loop:
             torch.set_rng_state(self._generator.get_state())
             self.step.train_mode(True)
             if self.good is None:
-                self.good = self.snapshot()
-                yield []
+                self.begin()
             while self.alive:
                 if self.iteration >= self.options.iterations:
                     self._end(dict.fromkeys(range(len(self.alive)), "all iterations done"))
@@ -80,6 +78,11 @@ class Loop:
                 rows = self._advance()
                 if rows is not None:
                     yield rows
+
+    def begin(self) -> Checkpoint:
+        """Return the checkpoint that the training begins with, before its first step."""
+        self.good = self.snapshot()
+        return self.good
 
     def _advance(self) -> list[dict[str, Any]] | None:
         """Make one step; return the lines of the metrics when there are any, or when a checkpoint may follow."""
@@ -217,7 +220,7 @@ class Loop:
 
     # Coming back --------------------------------------------------------------------------------
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> Checkpoint:
         """Return everything that the rest depends on."""
         tensors = {f"step/{name}": tensor for name, tensor in self.step.tensors().items()} if self.alive else {}
         for member in self.members:
@@ -229,9 +232,9 @@ class Loop:
             "alive": [member.number for member in self.alive],
             "members": {str(member.number): member.state() for member in self.members},
         }
-        return Snapshot(self.iteration, tensors, state)
+        return Checkpoint(self.iteration, tensors, state)
 
-    def restore(self, snapshot: Snapshot) -> None:
+    def restore(self, snapshot: Checkpoint) -> None:
         """Go on from a snapshot of the same training."""
         tensors, state = snapshot.tensors, snapshot.state
         for member in self.members:
@@ -271,3 +274,39 @@ def _validation_interval(member: Member) -> int:
     if options.target is not None:
         return 100
     return 1000 if options.plateau is not None else 0
+
+
+class Outcome(NamedTuple):
+    """Mean loss and score over a set."""
+
+    loss: float
+    score: float
+
+
+def evaluate(
+    step: Any, task: Task, data: Sequence[Iterator[Batch]], carries: bool = False, loss: Loss | None = None
+) -> list[Outcome]:
+    """Return loss and score of each network that `step` holds on its own data.
+
+    Both are means over what counts: parts of different sizes weigh by what counts in them.
+    """
+    sums = [[0.0, 0.0, 0.0, 0.0] for _ in data]
+    carry = None
+    own = loss or task.loss
+    with evaluating(step):
+        for batches in zip(*data, strict=True):
+            answers, prepared, state = step.outputs(batches, carry)
+            carry = state if carries else None
+            for total, answer, batch in zip(sums, answers, prepared, strict=True):
+                counted, scored = _weights(task, batch)
+                total[0] += counted * float(own(answer, batch))
+                total[1] += counted
+                total[2] += scored * task.score(answer, batch)
+                total[3] += scored
+    return [Outcome(a / b, c / d) for a, b, c, d in sums]
+
+
+def _weights(task: Task, batch: Batch) -> tuple[int, int]:
+    if batch.per_sequence:
+        return batch.size, batch.size
+    return int(batch.mask.sum()), int(task.scored(batch).sum())

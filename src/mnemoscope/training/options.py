@@ -12,8 +12,7 @@ import torch
 
 from mnemoscope.core.errors import Description, UserError, choice, expected, nearest, positive_int
 from mnemoscope.core.seeds import check_seed
-from mnemoscope.training.clipping import Clipping
-from mnemoscope.training.optimisers import OPTIMISERS, Optimiser
+from mnemoscope.training.optimisers import OPTIMISERS, Clipping, Optimiser
 from mnemoscope.training.schedule import Plateau, plateau
 
 __all__ = ["DATA", "PRECISIONS", "Options"]

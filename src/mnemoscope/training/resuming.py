@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -12,13 +11,11 @@ from mnemoscope import runs
 from mnemoscope.core.errors import UserError
 from mnemoscope.core.plugins import is_location
 from mnemoscope.tasks import Task
-from mnemoscope.training.capacity import capacity
-from mnemoscope.training.capacity_result import Capacity
-from mnemoscope.training.fit import fit_with
-from mnemoscope.training.options import Options
-from mnemoscope.training.population import fit_population
-from mnemoscope.training.run import Run
-from mnemoscope.training.spec import VERSION, rebuild_layer, rebuild_task
+from mnemoscope.training.capacities.result import Capacity
+from mnemoscope.training.capacities.search import capacity
+from mnemoscope.training.configuration import VECTORS, VERSION, rebuild_layer, rebuild_task, recorded_options, with_data
+from mnemoscope.training.fitting import Run, fit_with
+from mnemoscope.training.populations import fit_population
 
 __all__ = ["resume"]
 
@@ -66,31 +63,44 @@ def resume(
     name = spec["network"]["name"]
     if is_location(name) and not trust:
         raise UserError(f"run {record.id} uses the code of {name}; look at it, and allow it with trust=True (--trust)")
-    task = _with_data(rebuild_task(spec["task"]), data)
-    folder = Path(record.folder)
+    task = with_data(rebuild_task(spec["task"]), data)
     if "members" in spec:
-        raise UserError(f"run {record.id} is a part of a population; resume the population, {str(folder.parent)!r}")
+        raise UserError(
+            f"run {record.id} is a part of a population; resume the population, {str(record.folder.parent)!r}"
+        )
     go_on: Callable[..., Run | list[Run]] = _population if record.kind == "population" else _fit
-    return go_on(spec, task, folder, device, progress)
+    return go_on(record, task, device, progress)
 
 
-def _fit(spec: dict[str, Any], task: Task, folder: Path, device: str | None, progress: bool | None) -> Run:
-    options = Options(seed=spec["seed"], device=device, **spec["training"])
+def _fit(record: runs.Record, task: Task, device: str | None, progress: bool | None) -> Run:
+    spec = record.spec
+    options = recorded_options(spec, {"device": device})[0]
     layer = rebuild_layer(spec["network"])
-    return fit_with(layer, task, options, spec["readout"], folder=folder, known=_known(spec), progress=progress)
+    return fit_with(layer, task, options, spec["readout"], folder=record.folder, known=_known(spec), progress=progress)
 
 
-def _population(spec: dict[str, Any], task: Task, folder: Path, device: str | None, progress: bool | None) -> list[Run]:
-    layers = [rebuild_layer(spec["network"]) for _ in spec["seeds"]]
-    vectors = {name: spec[name] for name in ("lr", "lr_orthogonal", "penalty")}
-    common = {"seeds": spec["seeds"], "readout": spec["readout"], "device": device, **spec["training"], **vectors}
-    return fit_population(layers, task, folder=folder, known=_known(spec), progress=progress, **common)
+def _population(record: runs.Record, task: Task, device: str | None, progress: bool | None) -> list[Run]:
+    spec, first = record.spec, record.latest()
+    networks = (first.state if first else {}).get("networks") or [spec["network"]] * len(spec["seeds"])
+    vectors = {name: spec[name] for name in VECTORS}
+    return fit_population(
+        [rebuild_layer(one) for one in networks],
+        task,
+        seeds=spec["seeds"],
+        readout=spec["readout"],
+        device=device,
+        folder=record.folder,
+        known=_known(spec),
+        progress=progress,
+        **spec["training"],
+        **vectors,
+    )
 
 
 def _search(record: runs.Record, data: Any, progress: bool | None, trust: bool) -> Capacity:
     """Go on with a search; what is left of its budget is not recorded, so that it is searched to the end."""
     spec = dict(record.spec)
-    name, task = spec.pop("network"), _with_data(rebuild_task(spec.pop("task")), data)
+    name, task = spec.pop("network"), with_data(rebuild_task(spec.pop("task")), data)
     if not isinstance(name, str):
         raise UserError(f"the network of run {record.id} was given as an object; call capacity with the same folder")
     if is_location(name) and not trust:
@@ -102,11 +112,3 @@ def _search(record: runs.Record, data: Any, progress: bool | None, trust: bool) 
 def _known(spec: dict[str, Any]) -> dict[str, Any]:
     names: tuple[str, ...] = ("network", "drawn", "weights")
     return {name: spec[name] for name in names if name in spec}
-
-
-def _with_data(task: Task, data: str | os.PathLike[str] | None) -> Task:
-    if data is None:
-        return task
-    if not any(field.name == "data" for field in dataclasses.fields(task)):
-        raise UserError(f"the task {task.name} reads no files, got data={os.fspath(data)!r}")
-    return dataclasses.replace(task, data=os.fspath(data))  # type: ignore[call-arg]

@@ -7,16 +7,27 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 
-from mnemoscope.core.errors import Description, expected
+from mnemoscope.core.errors import Description, MnemoscopeError, UserError, expected
+from mnemoscope.nn.maps.base import Transition
 from mnemoscope.tasks import Batch, Task
+from mnemoscope.training.data import Fixed, Source
 from mnemoscope.training.model import Model
 from mnemoscope.training.objective import Loss, Objective, quick_score
 from mnemoscope.training.options import Options
 
-__all__ = ["Step", "as_real", "evaluating", "prepared", "trained_parameters"]
+__all__ = [
+    "Step",
+    "as_real",
+    "check_answers",
+    "evaluating",
+    "needs_after_step",
+    "prepared",
+    "trained_parameters",
+    "trial_batch",
+]
 
 
 class Step:
@@ -130,8 +141,7 @@ class Step:
     @torch.no_grad()
     def load_state(self, member: int, state: Mapping[str, Tensor]) -> None:
         """Take over what `state` returned."""
-        for name, own in full_state(self.model).items():
-            own.copy_(state[name])
+        load_weights(self.model, state)
 
     def finite(self) -> list[bool]:
         """Say whether all parameters are finite."""
@@ -145,6 +155,13 @@ class Step:
 def full_state(model: Model) -> dict[str, Tensor]:
     """Return parameters and buffers by name, with those that a state_dict leaves out."""
     return dict(model.named_parameters()) | dict(model.named_buffers())
+
+
+@torch.no_grad()
+def load_weights(model: Model, state: Mapping[str, Tensor]) -> None:
+    """Take over parameters and buffers by name."""
+    for name, own in full_state(model).items():
+        own.copy_(state[name])
 
 
 def part(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
@@ -203,3 +220,49 @@ def evaluating(step: Any) -> Iterator[None]:
             yield
     finally:
         step.train_mode(True)
+
+
+def needs_after_step(model: Model) -> bool:
+    """Say whether something follows a step of the optimiser; a map whose base never moves asks for nothing."""
+    layer = model.layer
+    transitions = getattr(layer, "_transitions", None)
+    if transitions is None:
+        return hasattr(layer, "after_step")
+    return any(_follows(module) for transition, _ in transitions() for module in transition.modules())
+
+
+def _follows(module: nn.Module) -> bool:
+    own = getattr(type(module), "after_step", Transition.after_step)
+    return own is not Transition.after_step and getattr(module, "every", 0) is not None
+
+
+def trial_batch(task: Task, source: Source, size: int = 2) -> Batch:
+    """Return a few sequences that nothing else depends on."""
+    if isinstance(source, Fixed):
+        return source.splits.train.take(slice(0, size))
+    return task.sample(size, torch.Generator().manual_seed(0))
+
+
+@torch.no_grad()
+def check_answers(model: Model, task: Task, source: Source, options: Options) -> None:
+    """Raise one line unless the model answers a batch in the shape that the task asks for."""
+    like = trained_parameters(model)[1][0]
+    batch = prepared(trial_batch(task, source), like, options)
+    training = model.training
+    model.eval()
+    try:
+        with torch.random.fork_rng(devices=[]), autocast(like, options):
+            answers = model(batch.inputs, None, batch.lengths)[0]
+    except MnemoscopeError:
+        raise
+    except RuntimeError as error:
+        raise UserError(f"the network cannot answer {task.name}: {' '.join(str(error).split())[:300]}") from error
+    finally:
+        model.train(training)
+    steps, size = batch.mask.shape
+    wanted = (steps, size, task.output_size)
+    known = [wanted, wanted[1:]] if batch.per_sequence else [wanted]
+    if tuple(answers.shape) not in known:
+        raise expected(
+            "the answers of the network", f"of shape {wanted} (time, batch, output_size)", tuple(answers.shape)
+        )

@@ -1,38 +1,36 @@
-"""Groups of a population in processes of their own: what they are given, what they tell, how they end."""
+"""Groups of a population in processes of their own."""
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import selectors
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from safetensors.torch import save
+import torch
 from torch import Tensor
 
+import mnemoscope
 from mnemoscope.core.errors import MnemoscopeError, UserError
-from mnemoscope.core.files import write_atomic
 from mnemoscope.nn.registry import card
-from mnemoscope.runs import load
-from mnemoscope.runs.record import Metrics
+from mnemoscope.runs import Checkpoint, Metrics, load
 from mnemoscope.tasks import Task
 from mnemoscope.tasks.registry import TASKS
-from mnemoscope.training.group import Group, Outcome
-from mnemoscope.training.layout import Layout
-from mnemoscope.training.member import Ending
+from mnemoscope.training.configuration import describe_network, rebuild_layer, rebuild_task, recorded_options, with_data
+from mnemoscope.training.fitting import ready
+from mnemoscope.training.groups import Group, GroupResult, Layout, group_folder, group_spec, train_group
 from mnemoscope.training.model import Model
-from mnemoscope.training.progress import Progress
-from mnemoscope.training.spec import describe_network, describe_task
-from mnemoscope.training.step import full_state, part
+from mnemoscope.training.options import Options
+from mnemoscope.training.recording import Progress
+from mnemoscope.training.state import Ending
+from mnemoscope.training.step import load_weights, part
 
-__all__ = ["is_movable", "read_outcome", "run_workers", "write_job"]
-
-JOB, WEIGHTS = "job.json", "job.safetensors"
+__all__ = ["is_movable", "main", "read_group", "run", "run_workers"]
 
 
 def is_movable(models: Sequence[Model], task: Task, readout: Any) -> bool:
@@ -46,52 +44,29 @@ def is_movable(models: Sequence[Model], task: Task, readout: Any) -> bool:
     )
 
 
-def write_job(folder: Path, group: Group, readout: str, threads: int) -> None:
-    """Write what a process needs to train a group into the folder of the group."""
-    folder.mkdir(parents=True, exist_ok=True)
-    members: list[dict[str, Any]] = [
-        {"number": n, "network": describe_network(m.layer), "options": dataclasses.asdict(o)}
-        for n, m, o in zip(group.numbers, group.models, group.options, strict=True)
-    ]
-    for member in members:
-        member["options"].pop("patience")  # which the schedule holds
-    job = {
-        "task": describe_task(group.task),
-        "data": getattr(group.task, "data", None) and str(group.task.data),  # type: ignore[attr-defined]
-        "readout": readout,
-        "threads": threads,
-        "members": members,
-        "spec": dict(group.spec),
-    }
-    states = {n: full_state(model) for n, model in zip(group.numbers, group.models, strict=True)}
-    weights = {f"{n}/{name}": t.detach().clone().contiguous() for n, own in states.items() for name, t in own.items()}
-    write_atomic(folder / WEIGHTS, save(weights), durable=False)
-    write_atomic(folder / JOB, json.dumps(job).encode(), durable=False)
-
-
-def run_workers(layout: Layout, folders: Sequence[Path], progress: Progress) -> None:
-    """Train every group in its folder, `layout.processes` at a time, and wait for all.
+def run_workers(layout: Layout, home: Path, everyone: Group, progress: Progress) -> None:
+    """Train every group of a population that is recorded in `home`, `layout.processes` at a time, and wait for all.
 
     A process that is left alone, because this one was killed, ends by itself: it watches its standard input.
     """
-    share = [[str(folder) for folder in folders[i :: layout.processes]] for i in range(layout.processes)]
+    groups = range(len(layout.groups))
+    data, options = getattr(everyone.task, "data", None), everyone.options[0]
+    common: dict[str, Any] = {"home": str(home), "data": None if data is None else str(data)}
+    common |= {"now": {name: getattr(options, name) for name in ("device", "checkpoint_every", "checkpoint_seconds")}}
     environment = os.environ | {"OMP_NUM_THREADS": str(layout.threads), "MKL_NUM_THREADS": str(layout.threads)}
-    paths = os.pathsep.join(path for path in sys.path if path)
-    command = [sys.executable, "-m", "mnemoscope.training.worker"]
     started = [
         subprocess.Popen(
-            [*command, *own],
+            [*_command(), json.dumps({**common, "groups": list(groups[i :: layout.processes])})],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env=environment | {"PYTHONPATH": paths},
+            env=environment,
         )
-        for own in share
-        if own
+        for i in range(layout.processes)
     ]
     try:
-        _follow(started, progress, len(folders))
+        _follow(started, progress, len(groups))
     except BaseException:
         for process in started:
             process.kill()
@@ -102,6 +77,22 @@ def run_workers(layout: Layout, folders: Sequence[Path], progress: Progress) -> 
                 if pipe is not None:
                     pipe.close()
             process.wait()
+
+
+def _command() -> list[str]:
+    """Return what starts a process with the modules of this one, and with nothing of the current folder.
+
+    Isolated (``-I``), Python reads neither PYTHONPATH nor the current folder, so that no file there named as a module
+    is run for it; the places of our modules are given by name.
+    """
+    own = str(Path(mnemoscope.__file__).parents[1])
+    places = [own, *(path for path in sys.path if path not in ("", own) and not _is_here(path))]
+    code = "import sys; sys.path[:] = {!r}; from mnemoscope.training.workers import run; run()"
+    return [sys.executable, "-I", "-c", code.format(places)]
+
+
+def _is_here(path: str) -> bool:
+    return not Path(path).is_absolute() or Path(path).resolve() == Path.cwd().resolve()
 
 
 def _follow(started: Sequence[subprocess.Popen[str]], progress: Progress, groups: int) -> None:
@@ -136,7 +127,7 @@ def _check_end(process: subprocess.Popen[str]) -> None:
     raise MnemoscopeError(f"a process of the population failed: {last}; what was done is kept where it is recorded")
 
 
-def read_outcome(folder: Path, numbers: Sequence[int]) -> Outcome:
+def read_group(folder: Path, numbers: Sequence[int]) -> GroupResult:
     """Return how the networks of a group ended, from the record in its folder."""
     record = load(folder)
     checkpoint = record.latest()
@@ -145,4 +136,47 @@ def read_outcome(folder: Path, numbers: Sequence[int]) -> Outcome:
     weights: dict[int, dict[str, Tensor]] = {n: part(checkpoint.tensors, f"member/{n}/final/") for n in numbers}
     alone: Mapping[str, int] = {"member": numbers[0]} if len(numbers) == 1 else {}
     lines = Metrics({"step": line["step"], **alone, **line} for line in record.metrics)
-    return Outcome(endings, weights, lines)
+    return GroupResult(endings, weights, lines)
+
+
+def _end_with_parent() -> None:
+    """End when standard input does: whoever started this process is gone."""
+    os.read(0, 1)  # not sys.stdin, whose lock this process could then not take when it ends
+    os._exit(1)
+
+
+def main(job: Mapping[str, Any]) -> None:
+    """Train groups of a recorded population, one after the other, and tell of every line on standard output."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    home = Path(job["home"])
+    record = load(home)
+    first = record.latest()
+    assert first is not None
+    layout = Layout.from_dict(first.state["layout"])
+    torch.set_num_threads(layout.threads)
+    task = with_data(rebuild_task(record.spec["task"]), job["data"])
+    options = recorded_options(record.spec, job["now"])
+    for place in job["groups"]:
+        numbers = layout.groups[place]
+        models = [_model(first, n, task, options[n], record.spec["readout"]) for n in numbers]
+        group = Group(numbers, models, [options[n] for n in numbers], task, group_spec(record.spec, numbers))
+
+        def tell(step: int, rows: list[dict[str, Any]], place: int = place) -> None:
+            shown = [{name: value for name, value in row.items() if value == value} for row in rows]
+            print(json.dumps({"group": place, "step": step, "rows": shown}), flush=True)  # noqa: T201 - to its starter
+
+        train_group(group, group_folder(home, place), Progress(1, "", 0.0, show=False), tell=tell)
+
+
+def _model(first: Checkpoint, number: int, task: Task, options: Options, readout: str) -> Model:
+    model = ready(rebuild_layer(first.state["networks"][number]), task, options, readout)
+    load_weights(model, part(first.tensors, f"{number}/"))
+    return model
+
+
+def run() -> None:
+    """Do the job that the last argument describes; a user's mistake is one line."""
+    try:
+        main(json.loads(sys.argv[-1]))
+    except UserError as error:
+        sys.exit(f"error: {error}")

@@ -144,7 +144,7 @@ def _iterations(minutes: float) -> int:
 def _capacity(task: TrainedTask, context: Context, iterations: int, minutes: float) -> Any:
     from mnemoscope import tasks
     from mnemoscope.training import capacity
-    from mnemoscope.training.capacity_inputs import Builder
+    from mnemoscope.training.capacities.inputs import Builder
 
     chosen = tasks.create(task.name, **task.settings)
     make = context.make

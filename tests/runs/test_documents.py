@@ -6,7 +6,7 @@ import pytest
 
 from mnemoscope.core.errors import UserError
 from mnemoscope.core.files import Unwritable
-from mnemoscope.runs.document import read_document, write_document
+from mnemoscope.runs.documents import read_document, write_document
 
 
 def test_a_document_says_when_its_checksum_does_not_hold(tmp_path):

@@ -1,19 +1,21 @@
-"""The result of `capacity`: the whole curve, the limit, and how it is printed and drawn."""
+"""Result of a capacity search, and comparison of several."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from mnemoscope.core.errors import UserError
 from mnemoscope.core.intervals import wilson
-from mnemoscope.core.result import Result, result
+from mnemoscope.core.result import Result, plain, result
 from mnemoscope.report import chart
-from mnemoscope.training.drawing import draw_capacities
-from mnemoscope.training.statistics import Comparison, compare_paired
+from mnemoscope.training.statistics import Comparison, compare_paired, holm
 
-__all__ = ["Capacity"]
+__all__ = ["Capacity", "Versus", "compare_capacities", "draw_capacities", "rates"]
 
 
 @result
@@ -106,3 +108,74 @@ def rates(mastered: Bool[np.ndarray, "levels seeds"]) -> Float[np.ndarray, "3 le
     """Return success rates of all levels with Wilson's intervals: rate, lower, upper."""
     found = [wilson(int(row.sum()), len(row)) for row in mastered]
     return np.array([[one.value, one.lower, one.upper] for one in found]).reshape(-1, 3).T
+
+
+class Versus(NamedTuple):
+    """One network's limit less another's.
+
+    Attributes
+    ----------
+    first, second
+        Which networks.
+    comparison
+        The difference of their limits, paired by seed.
+    corrected
+        Its p value, corrected for the number of pairs of networks by Holm's method.
+    """
+
+    first: str
+    second: str
+    comparison: Comparison
+    corrected: float
+
+    def __str__(self) -> str:
+        return f"{self.first} - {self.second}: {self.comparison}; corrected p = {self.corrected:.2g}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it ready for JSON."""
+        own, difference = self.comparison, self.comparison.difference
+        found: dict[str, Any] = {
+            "first": self.first,
+            "second": self.second,
+            "difference": difference.value,
+            "lower": difference.lower,
+            "upper": difference.upper,
+            "effect": own.effect,
+            "p": own.p,
+            "corrected_p": self.corrected,
+            "pairs": own.pairs,
+        }
+        return plain(found)  # type: ignore[no-any-return]  # the effect of few or equal differences is not finite
+
+
+def compare_capacities(found: Sequence[Capacity]) -> list[Versus]:
+    """Compare every two of several capacities of one task.
+
+    Parameters
+    ----------
+    found
+        Results of `capacity` with the same task, criterion and seeds.
+    """
+    if len({(one.task, one.axis, one.criterion) for one in found}) > 1:
+        raise UserError("capacities must be of one task and one criterion to be compared")
+    pairs = list(combinations(found, 2))
+    own = [first.versus(second) for first, second in pairs]
+    corrected = holm([comparison.p for comparison in own])
+    return [
+        Versus(first.network, second.network, comparison, p)
+        for (first, second), comparison, p in zip(pairs, own, corrected, strict=True)
+    ]
+
+
+def draw_capacities(found: Sequence[Capacity]) -> chart.Chart:
+    """Draw the success rates of networks on one task against its difficulty, with their intervals."""
+    first, several = found[0], len(found) > 1
+    names = {f"{one.network}: {one.limit}" if several else one.network: one for one in found}
+    return chart.lines(
+        {name: (one.levels, one.curve) for name, one in names.items()},
+        bands={name: (one.lower, one.upper) for name, one in names.items()},
+        x=first.axis,
+        y=f"share of seeds that master it, of {len(first.seeds)}",
+        title=f"Capacity on {first.task}" if several else f"{first.network} on {first.task}: {first.limit}",
+        marks=True,
+    )

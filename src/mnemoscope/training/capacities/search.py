@@ -17,7 +17,7 @@ from torch import nn
 from mnemoscope import runs
 from mnemoscope.core.errors import expected, positive_int
 from mnemoscope.tasks import Task
-from mnemoscope.training.capacity_inputs import (
+from mnemoscope.training.capacities.inputs import (
     Builder,
     Network,
     checked_seeds,
@@ -26,9 +26,9 @@ from mnemoscope.training.capacity_inputs import (
     share,
     strategy,
 )
-from mnemoscope.training.capacity_result import Capacity, rates
-from mnemoscope.training.population import fit_population
-from mnemoscope.training.spec import describe_task, task_of
+from mnemoscope.training.capacities.result import Capacity, rates
+from mnemoscope.training.configuration import describe_task, task_of
+from mnemoscope.training.populations import fit_population
 
 __all__ = ["capacity"]
 
@@ -118,7 +118,7 @@ def capacity(
     chosen = task_of(task)
     if minutes is not None and (isinstance(minutes, bool) or not minutes > 0):
         raise expected("minutes", "a number above 0", minutes)
-    plan = _Plan(
+    settings = _Settings(
         chosen,
         checked_seeds(seeds),
         share("criterion", criterion),
@@ -141,8 +141,8 @@ def capacity(
     )
     following = strategy(chosen, start=start, largest=largest, grid=grid, resolution=resolution)
     asked = {"start": start, "largest": largest, "grid": None if grid is None else list(grid), "resolution": resolution}
-    with _opened(plan, {**builder.spec, **asked}) as record:
-        search = _Search(plan, builder, seconds_before=_seconds_of(record))
+    with _opened(settings, {**builder.spec, **asked}) as record:
+        search = _Search(settings, builder, seconds_before=_seconds_of(record))
         reason = ""
         while (level := following(search.passed)) is not None:
             reason = search.out_of_budget(level)
@@ -150,8 +150,7 @@ def capacity(
                 break
             attempt = search.attempt(level)
             if record is not None and level not in search.seconds_before:
-                record.append({"step": len(search.scores), **attempt})
-                record.checkpoint(len(search.scores), {}, {})
+                record.append({"step": len(search.scores), **attempt}, durable=True)
             if on_level is not None:
                 on_level(attempt)
         found = search.result(reason)
@@ -161,7 +160,7 @@ def capacity(
 
 
 @dataclass(frozen=True)
-class _Plan:
+class _Settings:
     task: Task
     seeds: tuple[int, ...]
     criterion: float
@@ -174,36 +173,33 @@ class _Plan:
     training: Mapping[str, Any]
 
 
-def _opened(plan: _Plan, asked: Mapping[str, Any]) -> AbstractContextManager[runs.Run | None]:
+def _opened(settings: _Settings, asked: Mapping[str, Any]) -> AbstractContextManager[runs.Recorder | None]:
     """Open the record of a search: everything that its numbers depend on, but how much of it is to be done now."""
-    if plan.folder is None:
+    if settings.folder is None:
         return nullcontext()
     spec = {
         **asked,
-        "task": describe_task(plan.task),
-        "seeds": list(plan.seeds),
-        "criterion": plan.criterion,
-        "quorum": plan.quorum,
-        "iterations": plan.iterations,
-        "warm_start": plan.warm_start,
-        "training": {name: value for name, value in plan.training.items() if name not in _UNRECORDED},
+        "task": describe_task(settings.task),
+        "seeds": list(settings.seeds),
+        "criterion": settings.criterion,
+        "quorum": settings.quorum,
+        "iterations": settings.iterations,
+        "warm_start": settings.warm_start,
+        "training": {name: value for name, value in settings.training.items() if name not in _UNRECORDED},
     }
-    return runs.open(spec, folder=plan.folder, kind="capacity")
+    return runs.open(spec, folder=settings.folder, kind="capacity")
 
 
-def _seconds_of(record: runs.Run | None) -> dict[int, float]:
-    """Return how long each level took that the record has."""
-    if record is None:
-        return {}
-    record.latest()
-    return {int(line["level"]): float(line["seconds"]) for line in runs.load(record.folder).metrics}
+def _seconds_of(record: runs.Recorder | None) -> dict[int, float]:
+    """Return how long each level took of which the record has a line."""
+    return {} if record is None else {int(line["level"]): float(line["seconds"]) for line in record.kept}
 
 
 @dataclass
 class _Search:
     """What was tried so far. It depends on the trainings alone, so that it can be made again from their records."""
 
-    plan: _Plan
+    settings: _Settings
     builder: Builder
     seconds_before: Mapping[int, float]
     scores: dict[int, list[float]] = field(default_factory=dict)
@@ -217,12 +213,13 @@ class _Search:
     def out_of_budget(self, level: int) -> str:
         """Say what is used up, or would be before a level is done; nothing when it can be tried."""
         spent = sum(map(sum, self.steps.values()))
-        if self.plan.budget is not None and spent >= self.plan.budget:
-            return f"the budget of {self.plan.budget:,} iterations is used up"
-        if self.plan.minutes is None or level in self.seconds_before:
+        if self.settings.budget is not None and spent >= self.settings.budget:
+            return f"the budget of {self.settings.budget:,} iterations is used up"
+        if self.settings.minutes is None or level in self.seconds_before:
             return ""
-        if self.scores and self.seconds + self._needed(level) > 60 * self.plan.minutes:
-            return f"of the {self.plan.minutes:.3g} minutes too few are left for {self.plan.task.difficulty} {level}"
+        if self.scores and self.seconds + self._needed(level) > 60 * self.settings.minutes:
+            axis = self.settings.task.difficulty
+            return f"of the {self.settings.minutes:.3g} minutes too few are left for {axis} {level}"
         return ""
 
     def _needed(self, level: int) -> float:
@@ -231,34 +228,34 @@ class _Search:
         Time is taken as a + p (iterations x steps), through the levels with the least and the most of these: short
         trainings spend most of it in starting.
         """
-        work = {done: max(self.steps[done]) * self.plan.task.harder(done).steps for done in self.scores}
+        work = {done: max(self.steps[done]) * self.settings.task.harder(done).steps for done in self.scores}
         least, most = min(work, key=work.__getitem__), max(work, key=work.__getitem__)
         pace = self.took[most] / work[most]
         if self.took[most] > self.took[least]:
             pace = min(pace, (self.took[most] - self.took[least]) / (work[most] - work[least]))
-        rest = self.plan.iterations * self.plan.task.harder(level).steps - work[most]
+        rest = self.settings.iterations * self.settings.task.harder(level).steps - work[most]
         return self.took[most] + pace * rest
 
     def attempt(self, level: int) -> dict[str, Any]:
         """Train all seeds at one level."""
-        plan, begin = self.plan, time.monotonic()
-        task = plan.task.harder(level)
+        settings, begin = self.settings, time.monotonic()
+        task = settings.task.harder(level)
         layers, source = self._layers(level)
         trained = fit_population(
             layers,
             task,
-            iterations=plan.iterations,
-            seeds=list(plan.seeds),
-            target=_ambition(plan.criterion),
-            folder=None if plan.folder is None else plan.folder / f"level-{level}",
-            **plan.training,
+            iterations=settings.iterations,
+            seeds=list(settings.seeds),
+            target=_ambition(settings.criterion),
+            folder=None if settings.folder is None else settings.folder / f"level-{level}",
+            **settings.training,
         )
         self.scores[level] = [run.score for run in trained]
         self.steps[level] = [run.ending.step for run in trained]
-        self.models = {level: [run.model for run in trained], **self.models} if plan.warm_start else {}
+        self.models = {level: [run.model for run in trained], **self.models} if settings.warm_start else {}
         self.parameters = sum(p.numel() for p in trained[0].model.parameters())
-        mastered = sum(score >= plan.criterion for score in self.scores[level])
-        self.passed[level] = mastered >= plan.quorum * len(plan.seeds)
+        mastered = sum(score >= settings.criterion for score in self.scores[level])
+        self.passed[level] = mastered >= settings.quorum * len(settings.seeds)
         # A level that the record had already is charged the time that it took then.
         seconds = self.seconds_before.get(level, time.monotonic() - begin)
         self.took[level] = seconds
@@ -276,25 +273,25 @@ class _Search:
     def _layers(self, level: int) -> tuple[list[nn.Module], int | None]:
         """Return one network per seed, and the level whose weights they start from."""
         easier = [done for done, passed in self.passed.items() if passed and done < level]
-        if not self.plan.warm_start or not easier:
-            return [self.builder.build(seed) for seed in self.plan.seeds], None
+        if not self.settings.warm_start or not easier:
+            return [self.builder.build(seed) for seed in self.settings.seeds], None
         source = max(easier)
         return [copy.deepcopy(model.layer) for model in self.models[source]], source
 
     def _assumptions(self) -> tuple[str, ...]:
-        plan = self.plan
-        seeds = f"at least {plan.quorum:.0%} of {len(plan.seeds)} seeds reach a score of {plan.criterion:g}"
+        settings = self.settings
+        seeds = f"at least {settings.quorum:.0%} of {len(settings.seeds)} seeds reach a score of {settings.criterion:g}"
         return (
-            f"trained with {plan.iterations:,} iterations at most: more could raise the limit",
+            f"trained with {settings.iterations:,} iterations at most: more could raise the limit",
             f"a level counts as mastered when {seeds}",
-            *(["levels start from the weights of an easier one"] if plan.warm_start else []),
+            *(["levels start from the weights of an easier one"] if settings.warm_start else []),
         )
 
     def result(self, reason: str) -> Capacity:
         """Return what was found."""
-        plan, levels = self.plan, sorted(self.scores)
-        scores = np.array([self.scores[level] for level in levels], dtype=float).reshape(-1, len(plan.seeds))
-        mastered = np.nan_to_num(scores, nan=-math.inf) >= plan.criterion
+        settings, levels = self.settings, sorted(self.scores)
+        scores = np.array([self.scores[level] for level in levels], dtype=float).reshape(-1, len(settings.seeds))
+        mastered = np.nan_to_num(scores, nan=-math.inf) >= settings.criterion
         curve, lower, upper = rates(mastered)
         failed = min((level for level in levels if not self.passed[level]), default=math.inf)
         limit = max((level for level in levels if self.passed[level] and level < failed), default=0)
@@ -305,20 +302,20 @@ class _Search:
             assumptions=self._assumptions(),
             cost="O(levels seeds iterations T) time",
             network=self.builder.label,
-            task=plan.task.name,
-            axis=plan.task.difficulty,
+            task=settings.task.name,
+            axis=settings.task.difficulty,
             limit=limit,
             levels=np.array(levels, dtype=int),
             curve=curve,
             lower=lower,
             upper=upper,
             scores=scores,
-            steps=np.array([self.steps[level] for level in levels], dtype=int).reshape(-1, len(plan.seeds)),
-            seeds=plan.seeds,
+            steps=np.array([self.steps[level] for level in levels], dtype=int).reshape(-1, len(settings.seeds)),
+            seeds=settings.seeds,
             seed_limits=np.array(own, dtype=int),
-            criterion=plan.criterion,
-            quorum=plan.quorum,
-            warm_start=plan.warm_start,
+            criterion=settings.criterion,
+            quorum=settings.quorum,
+            warm_start=settings.warm_start,
             complete=not reason,
             reason=reason,
             seconds=self.seconds,

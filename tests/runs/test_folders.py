@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from mnemoscope import runs
 from mnemoscope.core.errors import UserError
-from mnemoscope.runs.names import folder_name
+from mnemoscope.runs.folders import folder_name
 
 HOSTILE = [
     "../../etc/passwd",

@@ -1,32 +1,133 @@
-"""How a population is computed: measured, and the fastest taken."""
+"""Groups of a population: which networks are computed together, measured, and trained."""
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from copy import deepcopy
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
+from mnemoscope import runs
 from mnemoscope.core.errors import MnemoscopeError, UserError, choice
-from mnemoscope.tasks import Batch
+from mnemoscope.runs import Metrics
+from mnemoscope.tasks import Batch, Task
 from mnemoscope.training.cohort import CohortStep
 from mnemoscope.training.data import source_of
-from mnemoscope.training.group import Group
+from mnemoscope.training.loop import Loop
+from mnemoscope.training.model import Model
 from mnemoscope.training.objective import Loss
-from mnemoscope.training.step import Step
-from mnemoscope.training.trial import trial_batch
+from mnemoscope.training.options import Options
+from mnemoscope.training.recording import Progress, drive, restore
+from mnemoscope.training.state import Callback, Ending, Member
+from mnemoscope.training.step import Step, trial_batch
 
-__all__ = ["LAYOUTS", "Layout", "choose_layout", "named_layout"]
+__all__ = ["LAYOUTS", "Group", "GroupResult", "Layout", "choose_layout", "named_layout", "train_group"]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Some networks of a population.
+
+    Attributes
+    ----------
+    numbers
+        Their places among all.
+    models, options
+        The networks and their settings.
+    task
+        What they learn.
+    spec
+        What the record says of them.
+    """
+
+    numbers: Sequence[int]
+    models: Sequence[Model]
+    options: Sequence[Options]
+    task: Task
+    spec: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class GroupResult:
+    """How the networks of a group ended: endings and weights by number, and the lines of all."""
+
+    endings: dict[int, Ending]
+    weights: dict[int, dict[str, Tensor]]
+    lines: Metrics
+
+
+def group_folder(home: Path, place: int) -> Path:
+    """Return where a group of a population is recorded."""
+    return home / f"group-{place:03d}"
+
+
+def group_spec(spec: Mapping[str, Any], numbers: Sequence[int]) -> dict[str, Any]:
+    """Return the configuration of a group: that of the population, and which members it has."""
+    return {**spec, "members": list(numbers)}
+
+
+def train_group(
+    group: Group,
+    folder: str | os.PathLike[str] | None,
+    progress: Progress,
+    *,
+    loss: Loss | None = None,
+    callbacks: Sequence[Callback] = (),
+    tell: Callable[[int, list[dict[str, Any]]], None] | None = None,
+) -> GroupResult:
+    """Train a group to its end, or go on where its record in `folder` ends.
+
+    Parameters
+    ----------
+    tell
+        Called with the step and the new lines, when there are any.
+    """
+    loop = _loop(group, loss, callbacks)
+    opened = folder is not None
+    with (
+        runs.open(group.spec, folder=folder, kind="population", start=loop.begin) if opened else nullcontext() as record
+    ):
+        restore(loop, record)
+        if record is not None and record.finished:
+            lines = record.kept
+        else:
+            lines = drive(loop, record, progress, tell)
+            if record is not None:
+                record.finish({"endings": {str(m.number): m.ending.to_dict() for m in loop.members if m.ending}})
+    alone = len(group.numbers) == 1
+    lines = Metrics({"step": line["step"], "member": group.numbers[0], **line} for line in lines) if alone else lines
+    endings = {member.number: member.ending for member in loop.members if member.ending is not None}
+    return GroupResult(endings, {member.number: member.final or {} for member in loop.members}, lines)
+
+
+def _loop(group: Group, loss: Loss | None, callbacks: Sequence[Callback]) -> Loop:
+    task = group.task
+    members = [Member(n, o, source_of(task, o)) for n, o in zip(group.numbers, group.options, strict=True)]
+    models = dict(zip(group.numbers, group.models, strict=True))
+
+    def solo(member: Member, weights: Mapping[str, Tensor]) -> Step:
+        step = Step(models[member.number], task, member.options, loss)
+        step.load_state(0, weights)
+        return step
+
+    if len(members) == 1:
+        step: Any = Step(group.models[0], task, group.options[0], loss)
+    else:
+        step = CohortStep(group.models, task, group.options, loss)
+    return Loop(step, task, members, solo, loss, callbacks)
+
 
 LAYOUTS = ("batched", "processes", "batched-processes", "sequential")
-
 _START = 3.0
 """Seconds until a process has imported torch and begins."""
-
 _CALLS = 3
 _PATIENCE = 1.0
 """Seconds after which one call is enough to know the time of a step."""

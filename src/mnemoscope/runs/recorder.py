@@ -1,4 +1,4 @@
-"""A run that is being written."""
+"""Writing of a run: lines of metrics, checkpoints, its end."""
 
 from __future__ import annotations
 
@@ -10,24 +10,22 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from mnemoscope.core.errors import UserError, expected
-from mnemoscope.runs.canonical import normal, returned
-from mnemoscope.runs.checkpoint import Checkpoint, checked_tensors
+from mnemoscope.runs.checkpoints import Checkpoint, CheckpointFolder, checked_tensors
+from mnemoscope.runs.documents import normal, returned
 from mnemoscope.runs.errors import Damaged
+from mnemoscope.runs.folders import CHECKPOINTS, METRICS
 from mnemoscope.runs.indexing import note
-from mnemoscope.runs.layout import CHECKPOINTS, METRICS
 from mnemoscope.runs.lock import Lock
-from mnemoscope.runs.log import Log
-from mnemoscope.runs.metrics import chain_start
+from mnemoscope.runs.metrics import Log, Metrics, chain_start
 from mnemoscope.runs.status import Status, write_status
-from mnemoscope.runs.store import Store
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["Run"]
+__all__ = ["Recorder"]
 
 
-class Run:
+class Recorder:
     """A run that this process writes; `mnemoscope.runs.open` makes it and holds its lock.
 
     As a context manager it is closed at the end: a run that was left by an error is failed, with its reason; one that
@@ -58,18 +56,19 @@ class Run:
         resumed: bool,
         keep: int,
         changes: list[str],
+        first: Checkpoint | None = None,
     ) -> None:
         self.folder, self.id, self.kind, self.spec = folder, id, kind, spec
-        self.environment, self.resumed = environment, resumed
+        self.environment, self.resumed, self.first = environment, resumed, first
         self._status, self._lock, self._home = status, lock, home
         self._log = Log(folder / METRICS, chain_start(key))
-        self._store = Store(folder / CHECKPOINTS, key, keep)
+        self._store = CheckpointFolder(folder / CHECKPOINTS, key, keep)
         self._changes = changes
         self._writing = self._touched = self._ended = False
         self._open = True
 
     def __repr__(self) -> str:
-        return f"<Run {self.id}: {self.state}>"
+        return f"<Recorder {self.id}: {self.state}>"
 
     @property
     def state(self) -> str:
@@ -86,14 +85,21 @@ class Run:
         """What `finish` was given."""
         return self._status.summary
 
-    def append(self, record: Mapping[str, Any]) -> None:
+    @property
+    def kept(self) -> Metrics:
+        """The lines of metrics that were there when it was opened, and that `latest` has not cut off."""
+        return Metrics(self._log.kept())
+
+    def append(self, record: Mapping[str, Any], *, durable: bool = False) -> None:
         """Add a record of metrics: a mapping from names to numbers (Python's, NumPy's or torch's), text or lists.
 
-        It is written with others, after a second, at a checkpoint, and at the end.
+        It is written with others, after a second, at a checkpoint, and at the end; at once where it is to be durable.
         """
         if not self._writing:
             self._begin()
         self._log.append(record)
+        if durable:
+            self._log.flush(durable=True)
 
     def checkpoint(self, step: int, tensors: Mapping[str, Tensor], state: Any = None, *, best: bool = False) -> None:
         """Write a checkpoint, atomically, after all metrics before it.

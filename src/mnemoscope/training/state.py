@@ -1,8 +1,8 @@
-"""What training knows of one network beside its weights: its data, its validations, how it ended."""
+"""State of a training beside its weights: members, their endings, what callbacks are told."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -12,7 +12,7 @@ from mnemoscope.training.data import Source
 from mnemoscope.training.options import Options
 from mnemoscope.training.schedule import Watch
 
-__all__ = ["Ending", "Member"]
+__all__ = ["Callback", "Ending", "Member", "Moment"]
 
 
 @dataclass
@@ -110,3 +110,29 @@ class Member:
             self.ending = Ending(**state["ending"])
         else:
             self.source.load(groups["source"])
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What a callback is told at every line of the metrics.
+
+    Attributes
+    ----------
+    member
+        Which network, by its place among those given.
+    step
+        Steps done.
+    row
+        The line: loss and score since the last one, and on validation where there was one.
+    weights
+        Called, returns a copy of the network's weights by name.
+    """
+
+    member: int
+    step: int
+    row: dict[str, Any]
+    weights: Callable[[], dict[str, Tensor]]
+
+
+Callback = Callable[[Moment], Any]
+"""Called at every line of the metrics; when it returns True, the network it was told of stops learning."""

@@ -1,37 +1,39 @@
-"""Training one network on one task."""
+"""Training of one network on one task, and its result."""
 
 from __future__ import annotations
 
+import html
 import os
 from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from torch import nn
 
 from mnemoscope import runs
-from mnemoscope.core.errors import UserError, expected
+from mnemoscope.core.errors import MnemoscopeError, UserError, expected
+from mnemoscope.core.result import plain
 from mnemoscope.core.seeds import stream
 from mnemoscope.nn.storage import weights_digest
-from mnemoscope.runs.record import Metrics
+from mnemoscope.report import chart
+from mnemoscope.report.chart import Chart
+from mnemoscope.runs import Metrics
 from mnemoscope.tasks import Task
+from mnemoscope.training.configuration import spec_of, task_of
 from mnemoscope.training.data import source_of
 from mnemoscope.training.loop import Loop
-from mnemoscope.training.member import Ending, Member
 from mnemoscope.training.model import Model, build_model
-from mnemoscope.training.moments import Callback
 from mnemoscope.training.objective import Loss
 from mnemoscope.training.options import PRECISIONS, Options
-from mnemoscope.training.progress import Progress
-from mnemoscope.training.recording import drive, restore
-from mnemoscope.training.run import Diverged, Run
+from mnemoscope.training.recording import Progress, drive, restore
 from mnemoscope.training.schedule import Plateau
-from mnemoscope.training.spec import spec_of, task_of
-from mnemoscope.training.step import Step
-from mnemoscope.training.trial import check_answers
+from mnemoscope.training.state import Callback, Ending, Member
+from mnemoscope.training.step import Step, check_answers
 
-__all__ = ["fit", "fit_with", "ready"]
+__all__ = ["Diverged", "Run", "draw_losses", "fit", "fit_with", "ready"]
 
 
 def fit(
@@ -160,20 +162,18 @@ def fit_with(
     own = {"weights": weights_digest(model)} if known is None and root is not None else known or {}
     spec = spec_of("fit", model, task, options, readout, own)
     opened = folder is not None or root is not None
-    with runs.open(spec, folder=folder, root=root, kind="fit") if opened else nullcontext() as record:
-        step = Step(model, task, options, loss)
-        loop = Loop(step, task, [member], lambda *_: step, loss, callbacks)
+    step = Step(model, task, options, loss)
+    loop = Loop(step, task, [member], lambda *_: step, loss, callbacks)
+    with runs.open(spec, folder=folder, root=root, start=loop.begin) if opened else nullcontext() as record:
         restore(loop, record)
         where = None if record is None else record.folder
         if record is not None and record.finished:
-            return _ended(loop, model, task, Metrics(runs.load(record.folder).metrics), where)
+            return _ended(loop, model, task, record.kept, where)
         with Progress(options.iterations, f"{network_name(model)} on {task.name}", task.baseline, progress) as shown:
             lines = drive(loop, record, shown, rewind=True)
         run = _ended(loop, model, task, lines, where)
         if record is not None:
             _close(record, run.ending)
-    if record is not None:
-        run = _ended(loop, model, task, Metrics(runs.load(Path(record.folder)).metrics), where)
     if run.status == "failed":
         raise Diverged(run)
     return run
@@ -205,8 +205,125 @@ def _ended(loop: Loop, model: Model, task: Task, lines: Metrics, folder: Path | 
     return Run(model, task, member.options.seed, lines, member.ending, folder)
 
 
-def _close(record: runs.Run, ending: Ending) -> None:
+def _close(record: runs.Recorder, ending: Ending) -> None:
     if ending.status == "failed":
         record.fail(f"{ending.reason}; last good checkpoint: step {ending.weights_step}")
     else:
         record.finish(ending.to_dict())
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Run:
+    """A training that has ended.
+
+    Attributes
+    ----------
+    model
+        The trained network, with the weights of the best validation where there was one.
+    task, seed
+        What it learned, and the seed of everything random in it.
+    metrics
+        Lines as they came: step, loss, score, validation; ``metrics.column("loss")`` is an array.
+    ending
+        How it ended.
+    folder
+        Where it is recorded, or None.
+    layout
+        How a population was computed; None for a network alone.
+    """
+
+    model: Model
+    task: Task
+    seed: int
+    metrics: Metrics
+    ending: Ending
+    folder: Path | None = None
+    layout: dict[str, Any] | None = field(default=None)
+
+    @property
+    def score(self) -> float:
+        """The score on the test set; NaN of a run that failed."""
+        return float("nan") if self.ending.score is None else self.ending.score
+
+    @property
+    def loss(self) -> float:
+        """The loss on the test set; NaN of a run that failed."""
+        return float("nan") if self.ending.loss is None else self.ending.loss
+
+    @property
+    def baseline(self) -> float:
+        """The loss of the best answer without memory."""
+        return self.task.baseline
+
+    @property
+    def status(self) -> str:
+        """``"finished"`` or ``"failed"``."""
+        return self.ending.status
+
+    @property
+    def reason(self) -> str:
+        """Why it ended."""
+        return self.ending.reason
+
+    @property
+    def tests(self) -> dict[str, dict[str, float]]:
+        """Loss, score and more for each test of the task, by label."""
+        return self.ending.tests
+
+    def __str__(self) -> str:
+        name = type(getattr(self.model.layer, "module", self.model.layer)).__name__.removeprefix("Parametrized")
+        if self.status == "failed":
+            return f"{name} on {self.task.name}: failed, {self.reason}"
+        found = f"score {self.score:.4g} ({self.task.metric}), loss {self.loss:.4g}, without memory {self.baseline:.4g}"
+        return f"{name} on {self.task.name}: {found}, {self.ending.step} steps ({self.reason})"
+
+    def __repr__(self) -> str:
+        return f"<Run: {self}>"
+
+    def _repr_html_(self) -> str:
+        return f"<p><b>{html.escape(str(self))}</b></p>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what came out, ready for JSON: NaN and infinities as text."""
+        where = None if self.folder is None else str(self.folder)
+        facts = {"task": self.task.name, "metric": self.task.metric, "seed": self.seed, "baseline": self.baseline}
+        found: dict[str, Any] = plain(
+            {**facts, **self.ending.to_dict(), "folder": where, "metrics": list(self.metrics)}
+        )
+        return found
+
+    def plot(self) -> Chart:
+        """Draw the loss against the step, with the loss of answering without memory."""
+        from mnemoscope.training.fitting import draw_losses
+
+        return draw_losses(self)
+
+
+class Diverged(MnemoscopeError):
+    """A training whose loss or weights stopped being finite. The model has its last good weights.
+
+    Attributes
+    ----------
+    run
+        The run up to then, with ``run.reason``.
+    """
+
+    def __init__(self, run: Run) -> None:
+        kept = f"the weights are those of step {run.ending.weights_step}, the last good one"
+        where = "" if run.folder is None else f"; checkpoint in {run.folder}"
+        super().__init__(f"{run.reason}; {kept}{where}")
+        self.run = run
+
+
+def draw_losses(run: Run) -> chart.Chart:
+    """Draw the losses of a run against the step, with that of the best answer without memory."""
+    steps = run.metrics.column("step") if run.metrics else np.zeros(0)
+    series: dict[str, Any] = {}
+    for name, words in (("loss", "training"), ("validation_loss", "validation")):
+        if name in run.metrics.names():
+            values = run.metrics.column(name).astype(float)
+            series[words] = (steps[np.isfinite(values)], values[np.isfinite(values)])
+    ends = (float(steps.min(initial=0)), float(steps.max(initial=1)))
+    series["without memory"] = (ends, (run.baseline, run.baseline))
+    title = f"{run.task.name}: {'failed' if run.status == 'failed' else f'score {run.score:.4g}'}"
+    return chart.lines(series, x="steps of the optimiser", y="loss", title=title, log_y=True)

@@ -1,8 +1,10 @@
-"""What a run is, as JSON: the network, the task, the settings; and the way back from it."""
+"""Configuration of a run as JSON: the network, the task, the settings; and the way back from it."""
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -29,6 +31,9 @@ __all__ = [
 
 VERSION = 1
 """Of what a training writes into its configuration and its checkpoints."""
+
+VECTORS = ("lr", "lr_orthogonal", "penalty")
+"""Settings of which every network of a population may have its own."""
 
 
 def task_of(task: Any, data: Any = None) -> Task:
@@ -84,6 +89,31 @@ def spec_of(
 def rebuild_task(spec: Mapping[str, Any]) -> Task:
     """Return the task of a configuration."""
     return create_task(spec["name"], **spec["settings"])
+
+
+def recorded_options(spec: Mapping[str, Any], now: Mapping[str, Any]) -> list[Options]:
+    """Return the settings of all networks of a training from its configuration.
+
+    Parameters
+    ----------
+    now
+        Settings that no number depends on and that are not recorded: device, how often checkpoints are written.
+    """
+    if "seeds" not in spec:
+        return [Options(seed=spec["seed"], **spec["training"], **now)]
+    return [
+        Options(seed=seed, **{name: spec[name][k] for name in VECTORS}, **spec["training"], **now)
+        for k, seed in enumerate(spec["seeds"])
+    ]
+
+
+def with_data(task: Task, data: str | os.PathLike[str] | None) -> Task:
+    """Return a task that reads its files from a folder; None: from the usual one."""
+    if data is None:
+        return task
+    if not any(field.name == "data" for field in dataclasses.fields(task)):
+        raise UserError(f"the task {task.name} reads no files, got data={os.fspath(data)!r}")
+    return dataclasses.replace(task, data=os.fspath(data))  # type: ignore[call-arg]
 
 
 def rebuild_layer(spec: Mapping[str, Any]) -> Any:

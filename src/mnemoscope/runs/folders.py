@@ -1,21 +1,54 @@
-"""Where runs live and what they are called."""
+"""Folders of runs: the names in one, the name of one, and all below a root."""
 
 from __future__ import annotations
 
 import os
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from mnemoscope.core.errors import UserError
-from mnemoscope.runs.canonical import canonical, digest
+from mnemoscope.runs.documents import canonical, digest
+from mnemoscope.runs.errors import read_failure
+from mnemoscope.runs.lock import holder
 
-__all__ = ["ENVIRONMENT_VARIABLE", "find", "folder_name", "identity", "label", "root", "spec_hash"]
+__all__ = [
+    "CHECKPOINTS",
+    "CONFIG",
+    "ENVIRONMENT",
+    "ENVIRONMENT_VARIABLE",
+    "LOCK",
+    "METRICS",
+    "STATUS",
+    "Found",
+    "find",
+    "folder_name",
+    "identity",
+    "is_run",
+    "label",
+    "parent_of",
+    "root",
+    "scan",
+    "spec_hash",
+]
+
+CONFIG = "config.json"
+ENVIRONMENT = "environment.json"
+STATUS = "status.json"
+METRICS = "metrics.jsonl"
+CHECKPOINTS = "checkpoints"
+LOCK = "lock"
+
+
+def is_run(folder: Path) -> bool:
+    """Say whether a folder holds a run: its configuration is written last, when all else is there."""
+    return os.path.lexists(folder / CONFIG)
+
 
 ENVIRONMENT_VARIABLE = "MNEMOSCOPE_RUNS"
-
 _HASH = 16
 _WORD = 24
 
@@ -88,8 +121,7 @@ def find(name: str | os.PathLike[str], where: str | os.PathLike[str] | None = No
     where
         The folder that holds the runs; see `root`.
     """
-    from mnemoscope.runs.layout import is_run
-    from mnemoscope.runs.scan import scan
+    from mnemoscope.runs.folders import is_run, scan
 
     text = os.fspath(name)
     base = root(where)
@@ -115,3 +147,59 @@ def _begins(name: str, text: str) -> bool:
     """Say whether text is the beginning of an id, part by part: ``3fa9/level`` is one of ``3fa9c2d1/level-8``."""
     parts, given = name.split("/"), text.rstrip("/").split("/")
     return len(parts) == len(given) and all(part.startswith(one) for part, one in zip(parts, given, strict=True))
+
+
+_DEPTH = 4
+
+
+@dataclass(frozen=True)
+class Found:
+    """A run's folder, its id (the path below the root), and the id of the run that it is part of."""
+
+    id: str
+    folder: Path
+    parent: str | None
+
+    def signature(self) -> str:
+        """Return what changes when its row does: times and sizes of files, who writes it, what it is part of."""
+        parts = [_stamp(self.folder / name) for name in (CONFIG, STATUS, METRICS)]
+        return " ".join([*parts, "held" if holder(self.folder / LOCK) else "free", self.parent or ""])
+
+
+def scan(base: Path) -> Iterator[Found]:
+    """Give all runs below a folder, by name, those within others after them. Links are not followed."""
+    if base.is_dir():
+        yield from _below(base, "", None, _DEPTH)
+
+
+def _below(folder: Path, prefix: str, parent: str | None, depth: int) -> Iterator[Found]:
+    try:
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    except PermissionError as error:
+        if not prefix:
+            raise read_failure(folder, error) from error
+        return
+    for entry in entries:
+        if entry.name.startswith(".") or entry.name == CHECKPOINTS or not entry.is_dir(follow_symlinks=False):
+            continue
+        name, path = prefix + entry.name, Path(entry.path)
+        found = is_run(path)
+        if found:
+            yield Found(name, path, parent)
+        if depth > 1:
+            yield from _below(path, f"{name}/", name if found else parent, depth - 1)
+
+
+def parent_of(folder: Path, base: Path) -> str | None:
+    """Return the id of the run that a run's folder is within, or None."""
+    above = (one for one in folder.parents if one != base and one.is_relative_to(base) and is_run(one))
+    nearest = next(above, None)
+    return None if nearest is None else nearest.relative_to(base).as_posix()
+
+
+def _stamp(path: Path) -> str:
+    try:
+        found = path.lstat()
+    except OSError:
+        return "-"
+    return f"{found.st_mtime_ns}:{found.st_size}:{found.st_ino}"

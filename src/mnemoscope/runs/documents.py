@@ -1,21 +1,36 @@
-"""JSON in one form: strict, exact for every float, and the same text for the same value."""
+"""JSON documents in one form: strict, exact for every float, each with its format and its own checksum."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import math
+import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from mnemoscope.core.errors import UserError
+from mnemoscope.core.files import NO_FOLLOW, Unwritable, write_all, write_atomic
+from mnemoscope.runs.errors import Damaged
+from mnemoscope.runs.files import read_bytes
 
-__all__ = ["canonical", "decode", "digest", "normal", "returned"]
+__all__ = [
+    "FORMAT",
+    "Newer",
+    "canonical",
+    "checksum",
+    "decode",
+    "digest",
+    "normal",
+    "read_document",
+    "returned",
+    "write_document",
+]
 
 MARK = "$float"
 _SPECIAL = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 _DEPTH = 100
-
 _compact = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=True).encode
 
 
@@ -97,3 +112,87 @@ def _text(value: str, name: str) -> str:
 def _short(name: str) -> str:
     line = " ".join(name.split())
     return line if len(line) <= 80 else line[:77] + "..."
+
+
+FORMAT = 1
+"""The version of everything in a run's folder."""
+_CHECKSUM = "sha256"
+
+
+class Newer(UserError):
+    """A run was written by a newer version, whose format this one does not know."""
+
+
+def write_document(
+    path: Path, body: dict[str, Any], *, durable: bool = True, named_durably: bool = True, size: int = 0
+) -> str:
+    """Write a document atomically and return its checksum, the SHA-256 of its canonical JSON.
+
+    Parameters
+    ----------
+    path
+        Where.
+    body
+        What: JSON.
+    durable, named_durably
+        See `write_atomic`.
+    size
+        Fill up with spaces to this many bytes. A document that fits into the place of the one before it can be
+        written over it when the disk is too full for a second one; that is tried then, and only then.
+    """
+    found = checksum(body, path.name)
+    body = {"format": FORMAT, **normal(body, path.name), _CHECKSUM: found}
+    data = (json.dumps(body, indent=1, allow_nan=False)).encode().ljust(size - 1) + b"\n"
+    try:
+        write_atomic(path, data, durable=durable, named_durably=named_durably)
+    except Unwritable:
+        if not size or not _overwrite(path, data):
+            raise
+    return found
+
+
+def checksum(body: dict[str, Any], name: str = "document") -> str:
+    """Return the checksum of a document: the SHA-256 of its canonical JSON, with the format."""
+    return digest(canonical({"format": FORMAT, **normal(body, name)}))
+
+
+def _overwrite(path: Path, data: bytes) -> bool:
+    """Write over a file that is at least as large: this asks for no space. Say whether it was possible."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | NO_FOLLOW)
+    except OSError:
+        return False
+    try:
+        room = os.fstat(descriptor).st_size
+        if room < len(data):
+            return False
+        write_all(descriptor, data.ljust(room))
+        os.fsync(descriptor)
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True
+
+
+def read_document(path: Path) -> tuple[dict[str, Any], str]:
+    """Return a document and its checksum, or raise the one line that says what is wrong with it."""
+    try:
+        body = decode(read_bytes(path))
+    except (ValueError, UnicodeDecodeError) as error:
+        if isinstance(error, UserError):
+            raise
+        raise Damaged(f"{str(path)!r} is damaged: it is not JSON") from None
+    version = body.get("format") if isinstance(body, dict) else None
+    if not isinstance(body, dict) or type(version) is not int:
+        raise Damaged(f"{str(path)!r} is damaged: it has no format")
+    if version > FORMAT:
+        raise Newer(
+            f"{str(path)!r} was written by a newer Mnemoscope: its format is {version}, this version reads up to "
+            f"{FORMAT}; upgrade to open it"
+        )
+    recorded = body.pop(_CHECKSUM, None)
+    if recorded != digest(canonical(body)):
+        raise Damaged(f"{str(path)!r} is damaged: it does not match its checksum")
+    del body["format"]
+    return body, recorded
