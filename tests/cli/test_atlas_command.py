@@ -8,8 +8,8 @@ from typer.testing import CliRunner
 
 from mnemoscope.cli.atlas import COLUMNS, app
 from mnemoscope.cli.group import Commands
-from mnemoscope.profiles import atlas, atlas_build
-from mnemoscope.profiles.atlas_file import SHIPPED
+from mnemoscope.profiles import atlas
+from mnemoscope.profiles.atlas.file import SHIPPED
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def test_show_as_json_is_the_rows(call):
 
 def test_build_measures_and_keeps(call, tmp_path, monkeypatch):
     (example,) = [row for row in atlas.load(SHIPPED).at(1024, True) if row["label"] == "gru"]
-    monkeypatch.setattr(atlas_build, "_measured", lambda job: {**example, "budget": job.budget})
+    monkeypatch.setattr("mnemoscope.profiles.atlas.builder._measured", lambda job: {**example, "budget": job.budget})
     path = tmp_path / "mine.json"
     done = call("build", "gru", "--budget", 1024, "--which", "quick", "--out", path)
     assert done.exit_code == 0, done.stderr

@@ -7,13 +7,13 @@ from tests.profiles.fake_parts import make, number, only
 from tests.profiles.references import tiny_references
 
 import mnemoscope as ms
-from mnemoscope.profiles import atlas
+from mnemoscope.profiles.atlas import references as atlas
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(atlas, "references", tiny_references)
+    monkeypatch.setattr(atlas, "nearest_rows", tiny_references)
     return tmp_path
 
 

@@ -17,7 +17,7 @@ from tests.profiles.fake_parts import fail, make, number, only
 from tests.profiles.references import tiny_references
 
 import mnemoscope as ms
-from mnemoscope.profiles import atlas
+from mnemoscope.profiles.atlas import references as atlas
 
 CELLS = """
 import torch
@@ -78,7 +78,7 @@ class Future(nn.GRU):
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(atlas, "references", tiny_references)
+    monkeypatch.setattr(atlas, "nearest_rows", tiny_references)
     (tmp_path / "cells.py").write_text(textwrap.dedent(CELLS))
     (tmp_path / "broken.py").write_text("def (:\n")
     return tmp_path

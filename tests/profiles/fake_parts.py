@@ -5,7 +5,7 @@ from contextlib import contextmanager
 import pytest
 
 from mnemoscope.core.errors import UserError
-from mnemoscope.profiles.registry import PARTS, Part, PartResult, Scalar, parts
+from mnemoscope.profiles.section import PARTS, Part, PartResult, Scalar, parts
 from mnemoscope.report import Headline, Section
 
 parts()

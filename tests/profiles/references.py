@@ -22,5 +22,5 @@ def _measured():
 
 
 def tiny_references(parameters, *, quick=False):
-    """Return what `mnemoscope.profiles.atlas.references` returns, of two networks."""
+    """Return what `mnemoscope.profiles.atlas.nearest_rows` returns, of two networks."""
     return json.loads(_text())

@@ -7,13 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import mnemoscope.profiles.atlas_build as atlas_build
 from mnemoscope.core.errors import UserError
 from mnemoscope.nn import NetworkSpec
 from mnemoscope.nn.parameters import count_parameters
 from mnemoscope.profiles import atlas
-from mnemoscope.profiles.atlas_file import SCHEMA, SHIPPED, VARIABLE, read, write
-from mnemoscope.profiles.atlas_thin import thinned, widened
+from mnemoscope.profiles.atlas.builder import jobs
+from mnemoscope.profiles.atlas.file import SCHEMA, SHIPPED, VARIABLE, read, thinned, widened, write
 from mnemoscope.profiles.rows import SCHEMA as ROW_SCHEMA
 
 ENVIRONMENT = {"mnemoscope": "0", "torch": "2", "date": "2026-01-01"}
@@ -82,7 +81,7 @@ def test_rounding_keeps_six_digits(value):
 def test_what_is_written_is_read(tmp_path):
     path = tmp_path / "atlas.json"
     rows = [row("rnn", 4096), row("gru", 1024), row("rnn", 1024, quick=True)]
-    write(path, [atlas_build._narrow(each) for each in rows], ["a note"])
+    write(path, [thinned(each) for each in rows], ["a note"])
     found = read(path)
     assert [(each["label"], each["budget"]) for each in found.rows] == [("gru", 1024), ("rnn", 4096), ("rnn", 1024)]
     assert found.notes == ("a note",)
@@ -119,7 +118,7 @@ def test_a_broken_file_is_one_line(tmp_path, text, words):
 
 def test_every_cut_of_a_file_is_one_line(tmp_path):
     path = tmp_path / "atlas.json"
-    write(path, [atlas_build._narrow(row())], [])
+    write(path, [thinned(row())], [])
     whole = path.read_text()
     for length in range(0, len(whole) - 1, 97):
         path.write_text(whole[:length])
@@ -136,13 +135,13 @@ def test_a_file_that_is_not_there(tmp_path):
 
 def test_another_file_by_the_environment(tmp_path, monkeypatch):
     path = tmp_path / "mine.json"
-    write(path, [atlas_build._narrow(row("gru", 500))], [])
+    write(path, [thinned(row("gru", 500))], [])
     monkeypatch.setenv(VARIABLE, str(path))
-    assert [each["label"] for each in atlas.references(7)] == ["gru"]
-    write(path, [atlas_build._narrow(row("lstm", 500))], [])  # a changed file is read again
-    assert [each["label"] for each in atlas.references(7)] == ["lstm"]
+    assert [each["label"] for each in atlas.nearest_rows(7)] == ["gru"]
+    write(path, [thinned(row("lstm", 500))], [])  # a changed file is read again
+    assert [each["label"] for each in atlas.nearest_rows(7)] == ["lstm"]
     with pytest.raises(UserError, match="the atlas has no rows of this kind"):
-        atlas.references(7, quick=True)
+        atlas.nearest_rows(7, quick=True)
 
 
 # Choosing --------------------------------------------------------------------------------------------------------
@@ -162,14 +161,14 @@ def test_bad_numbers_of_parameters():
 
 
 def test_jobs_are_checked():
-    assert len(atlas_build.jobs()) == 2 * len(atlas.BUDGETS) * len(atlas.REFERENCES)
-    assert [job.name for job in atlas_build.jobs(["rnn", "rnn"], [7], quick=True)] == ["rnn"]
+    assert len(jobs()) == 2 * len(atlas.BUDGETS) * len(atlas.REFERENCES)
+    assert [job.name for job in jobs(["rnn", "rnn"], [7], quick=True)] == ["rnn"]
     with pytest.raises(UserError, match="did you mean 'lstm'"):
-        atlas_build.jobs(["lstn"])
+        jobs(["lstn"])
     with pytest.raises(UserError, match="a network of the atlas must be recurrent, got 'tt'"):
-        atlas_build.jobs(["tt"])
+        jobs(["tt"])
     with pytest.raises(UserError, match="a budget must be a positive integer, got 0"):
-        atlas_build.jobs(["rnn"], [0])
+        jobs(["rnn"], [0])
 
 
 # Building --------------------------------------------------------------------------------------------------------
@@ -187,7 +186,7 @@ def measured(monkeypatch):
         return row(job.name, job.budget, job.quick)
 
     measure.stop = None
-    monkeypatch.setattr(atlas_build, "_measured", measure)
+    monkeypatch.setattr("mnemoscope.profiles.atlas.builder._measured", measure)
     return done, measure
 
 
@@ -232,7 +231,7 @@ def test_the_shipped_atlas_is_whole():
     assert json.loads(SHIPPED.read_text())["schema"] == SCHEMA
     assert SHIPPED.stat().st_size < 600_000
     there = {(each["label"], each["budget"], each["settings"]["quick"]) for each in found.rows}
-    assert there == {(job.name, job.budget, job.quick) for job in atlas_build.jobs()}
+    assert there == {(job.name, job.budget, job.quick) for job in jobs()}
     for each in found.rows:
         assert set(each["environment"]) >= {"mnemoscope", "python", "torch", "numpy", "threads", "machine", "date"}
         assert {part["status"] for part in each["parts"].values()} == {"done"}

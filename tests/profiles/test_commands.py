@@ -5,9 +5,9 @@ from torch import nn
 
 import mnemoscope as ms
 from mnemoscope.nn import NetworkSpec
-from mnemoscope.profiles.commands import python_call, spell
-from mnemoscope.profiles.registry import Call
+from mnemoscope.profiles.section import Call
 from mnemoscope.profiles.settings import Settings
+from mnemoscope.profiles.subject import python_call, spell
 
 
 class Mine(nn.GRU):

@@ -8,10 +8,10 @@ import torch
 
 import mnemoscope as ms
 from mnemoscope.nn import NetworkSpec
-from mnemoscope.profiles.facts import facts_of
-from mnemoscope.profiles.registry import Context, parts
 from mnemoscope.profiles.runner import Runner
+from mnemoscope.profiles.section import Context, parts
 from mnemoscope.profiles.settings import Settings
+from mnemoscope.profiles.subject import facts_of
 
 QUICK = Settings(quick=True, seeds=1)
 

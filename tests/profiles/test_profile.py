@@ -11,7 +11,7 @@ from torch import nn
 import mnemoscope as ms
 from mnemoscope.core.errors import UserError
 from mnemoscope.core.references import REFERENCES
-from mnemoscope.profiles import atlas
+from mnemoscope.profiles.atlas import references as atlas
 from mnemoscope.profiles.page import keyed
 from mnemoscope.profiles.profile import Profile, compare, profile
 from mnemoscope.report import Plane, render
@@ -19,20 +19,20 @@ from mnemoscope.report import Plane, render
 
 @pytest.fixture(autouse=True)
 def _tiny(monkeypatch):
-    monkeypatch.setattr(atlas, "references", tiny_references)
+    monkeypatch.setattr(atlas, "nearest_rows", tiny_references)
 
 
 @pytest.fixture(scope="module")
 def gru():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(atlas, "references", tiny_references)
+        patch.setattr(atlas, "nearest_rows", tiny_references)
         return profile("gru", hidden_size=3, quick=True, seeds=2)
 
 
 @pytest.fixture(scope="module")
 def pair():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(atlas, "references", tiny_references)
+        patch.setattr(atlas, "nearest_rows", tiny_references)
         return compare("rnn", "irnn", hidden_size=3, quick=True, seeds=2)
 
 

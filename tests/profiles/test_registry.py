@@ -12,8 +12,8 @@ import mnemoscope as ms
 from mnemoscope.core import registry as core_registry
 from mnemoscope.core.errors import UserError
 from mnemoscope.nn import NetworkSpec
-from mnemoscope.profiles.registry import PARTS, Call, Context, Part, part, parts
 from mnemoscope.profiles.runner import Runner
+from mnemoscope.profiles.section import PARTS, Call, Context, Part, part, parts
 from mnemoscope.profiles.settings import Settings
 
 

@@ -9,10 +9,10 @@ from tests.profiles.fake_parts import fail, make, number, only, refuse
 
 from mnemoscope.core.errors import UserError
 from mnemoscope.nn import NetworkSpec
-from mnemoscope.profiles.registry import PartResult, Scalar
+from mnemoscope.profiles.results import Store
 from mnemoscope.profiles.runner import Runner
+from mnemoscope.profiles.section import PartResult, Scalar
 from mnemoscope.profiles.settings import Settings
-from mnemoscope.profiles.store import Store
 
 RNN = NetworkSpec("rnn", hidden_size=3)
 

@@ -12,7 +12,7 @@ import mnemoscope as ms
 from mnemoscope import measures, theory
 from mnemoscope.core.errors import UserError
 from mnemoscope.core.references import REFERENCES
-from mnemoscope.profiles.registry import Context
+from mnemoscope.profiles.section import Context
 from mnemoscope.profiles.theorems import TOPICS, Subject, says, theorems
 from mnemoscope.studies.claims import CLAIMS
 
@@ -511,7 +511,7 @@ def test_attention_grows_as_the_corrected_law():
 
 
 def test_the_part_draws_a_table_for_each_subject():
-    from mnemoscope.profiles.parts.theory import Theory
+    from mnemoscope.profiles.sections.theory import Theory
     from mnemoscope.report.page import Section
 
     own, rows = Theory(), []

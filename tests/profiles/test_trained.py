@@ -8,10 +8,10 @@ import pytest
 import mnemoscope as ms
 from mnemoscope.core.errors import UserError
 from mnemoscope.nn import NetworkSpec
-from mnemoscope.profiles.facts import facts_of
-from mnemoscope.profiles.parts.trained import TASKS, Trained
-from mnemoscope.profiles.registry import Context
+from mnemoscope.profiles.section import Context
+from mnemoscope.profiles.sections.trained import TASKS, Trained
 from mnemoscope.profiles.settings import Settings
+from mnemoscope.profiles.subject import facts_of
 from mnemoscope.training.capacities.result import Capacity, rates
 
 
@@ -113,7 +113,7 @@ def test_numbers_are_those_of_the_search(asked):
 
 
 def test_page(asked):
-    from mnemoscope.profiles.merging import merge, unit_of
+    from mnemoscope.profiles.results import merge, unit_of
 
     part = Trained()
     row = {

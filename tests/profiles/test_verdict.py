@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mnemoscope.core.intervals import mean_interval
-from mnemoscope.profiles.verdict import verdict
-from mnemoscope.profiles.verdict_axes import AXES, Axis
-from mnemoscope.profiles.verdict_judgement import judge
-from mnemoscope.profiles.verdict_numbers import Measured, compared, goodness, spoken
+from mnemoscope.profiles.verdict.axes import AXES, Axis
+from mnemoscope.profiles.verdict.judgement import judge
+from mnemoscope.profiles.verdict.numbers import Measured, compared, goodness, spoken
+from mnemoscope.profiles.verdict.statements import verdict
 
 SCALARS = [(axis.part, axis.scalar) for axis in AXES]
 

@@ -61,7 +61,7 @@ def profile(
     from mnemoscope.cli.options import named_values
     from mnemoscope.cli.profiling import run, sizes_of
     from mnemoscope.nn import NetworkSpec
-    from mnemoscope.profiles.commands import network_words
+    from mnemoscope.profiles.subject import network_words
 
     asked = Asked(html, json, quick, fresh, seed, seeds, minutes, export, dry_run, train)
     asked.settings()

@@ -154,7 +154,7 @@ def sizes_of(hidden: int | None, input_size: int | None, layers: int | None) -> 
 def run(what: str, specs: Sequence[NetworkSpec], asked: Asked) -> None:
     """Profile networks and print what was found; `what` is the command with its networks, as it is typed."""
     from mnemoscope.profiles.profile import Work
-    from mnemoscope.profiles.store import Store, beside
+    from mnemoscope.profiles.results import Store, beside
 
     settings = asked.settings()
     page = asked.page(" vs ".join(spec.label for spec in specs))
@@ -190,7 +190,7 @@ def check(page: Path | None, folder: str | None) -> None:
     """Raise before the work, not after it, when what it makes could not be written."""
     from mnemoscope.core.errors import UserError
     from mnemoscope.core.files import writable
-    from mnemoscope.profiles.store import beside
+    from mnemoscope.profiles.results import beside
 
     if page is not None:
         writable(page)

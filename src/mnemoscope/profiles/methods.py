@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from mnemoscope.core.references import reference
 from mnemoscope.nn.parameters import COUNTED
-from mnemoscope.profiles.registry import Part, parts
 from mnemoscope.profiles.rows import Row, is_done, label
+from mnemoscope.profiles.section import Part, parts
 
 __all__ = ["methods"]
 

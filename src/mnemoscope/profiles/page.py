@@ -11,8 +11,8 @@ from mnemoscope.nn.registry import NETWORKS, card
 from mnemoscope.profiles.comparison import comparative_statements, differences_section
 from mnemoscope.profiles.drawing import spoken
 from mnemoscope.profiles.methods import methods
-from mnemoscope.profiles.registry import parts
 from mnemoscope.profiles.rows import Row, key, label, part, scalar
+from mnemoscope.profiles.section import parts
 from mnemoscope.report import Entry, Headline, Page, Section, Statement
 
 __all__ = ["build_page", "keyed"]

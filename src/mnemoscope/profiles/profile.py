@@ -14,14 +14,14 @@ from mnemoscope.core.files import writable
 from mnemoscope.core.result import plain
 from mnemoscope.nn import NetworkSpec
 from mnemoscope.nn.construction import DEFAULT_SIZES
-from mnemoscope.profiles.commands import python_call
+from mnemoscope.profiles.atlas.references import about, specs_like, stored
 from mnemoscope.profiles.comparison import differences
-from mnemoscope.profiles.fresh import about, specs_like, stored
 from mnemoscope.profiles.page import build_page, keyed
+from mnemoscope.profiles.results import Store, beside
 from mnemoscope.profiles.rows import Row
 from mnemoscope.profiles.runner import Runner
 from mnemoscope.profiles.settings import Settings
-from mnemoscope.profiles.store import Store, beside
+from mnemoscope.profiles.subject import python_call
 from mnemoscope.profiles.summary import lines
 from mnemoscope.report import Page, Statement
 
@@ -229,7 +229,7 @@ class Work:
 
 
 def _verdict(subjects: Sequence[Row], references: Sequence[Row]) -> tuple[Statement, ...]:
-    from mnemoscope.profiles.verdict import verdict
+    from mnemoscope.profiles.verdict.statements import verdict
 
     found = [verdict(row, list(references)) for row in subjects]
     if len(found) > 1:  # side by side, each has its summary and what stands out

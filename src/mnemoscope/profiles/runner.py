@@ -15,13 +15,11 @@ from mnemoscope.measures.threads import few_threads
 from mnemoscope.nn import NetworkSpec
 from mnemoscope.nn.storage import weights_digest
 from mnemoscope.profiles.checks import brief, check_network
-from mnemoscope.profiles.commands import network_words, spell
-from mnemoscope.profiles.facts import facts_of, fingerprint
-from mnemoscope.profiles.merging import merge, unit_of
-from mnemoscope.profiles.registry import Context, Part, parts
+from mnemoscope.profiles.results import Store, merge, unit_of
 from mnemoscope.profiles.rows import SCHEMA, Row
+from mnemoscope.profiles.section import Context, Part, parts
 from mnemoscope.profiles.settings import Settings
-from mnemoscope.profiles.store import Store
+from mnemoscope.profiles.subject import facts_of, fingerprint, network_words, spell
 
 __all__ = ["Piece", "Runner", "Watch"]
 

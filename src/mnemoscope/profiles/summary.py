@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from mnemoscope.core.numbers import number
 from mnemoscope.profiles.drawing import spoken
-from mnemoscope.profiles.registry import parts
 from mnemoscope.profiles.rows import Row, label, part, scalar, value
+from mnemoscope.profiles.section import parts
 from mnemoscope.report import Statement
 
 __all__ = ["Line", "identity", "lines", "table"]

@@ -9,8 +9,8 @@ import numpy as np
 
 from mnemoscope.measures import Spectrum
 from mnemoscope.profiles.drawing import command, curve, headline, lag_grid, notes, ranked, shown, subject_rows
-from mnemoscope.profiles.registry import Call, Context, Part, PartResult, Scalar, part
 from mnemoscope.profiles.rows import Row, data, key
+from mnemoscope.profiles.section import Call, Context, Part, PartResult, Scalar, part
 from mnemoscope.report import Curves, Figure, Mark, Plane, Section
 
 __all__ = ["SpectrumPart"]

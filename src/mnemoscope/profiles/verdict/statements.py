@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 from mnemoscope.core.numbers import number
 from mnemoscope.profiles.rows import Row, label, part
-from mnemoscope.profiles.verdict_axes import AXES, Axis
-from mnemoscope.profiles.verdict_judgement import Judgement, Rival, Tone, judge, rivals_of
-from mnemoscope.profiles.verdict_numbers import compared, measured, spoken
+from mnemoscope.profiles.verdict.axes import AXES, Axis
+from mnemoscope.profiles.verdict.judgement import Judgement, Rival, Tone, judge, rivals_of
+from mnemoscope.profiles.verdict.numbers import compared, measured, spoken
 from mnemoscope.report.page import Statement
 
 __all__ = ["verdict"]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from mnemoscope.profiles.rows import Row
-from mnemoscope.profiles.verdict_axes import AXES, ENOUGH, MAJORITY, Axis
-from mnemoscope.profiles.verdict_numbers import Measured, Outcome, compared, goodness, measured
+from mnemoscope.profiles.verdict.axes import AXES, ENOUGH, MAJORITY, Axis
+from mnemoscope.profiles.verdict.numbers import Measured, Outcome, compared, goodness, measured
 
 __all__ = ["Judgement", "Rival", "Tone", "judge", "rivals_of"]
 

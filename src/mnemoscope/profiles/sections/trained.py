@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from mnemoscope.core.errors import UserError
 from mnemoscope.profiles.drawing import headline, notes, ranked, subject_rows
-from mnemoscope.profiles.registry import Context, Part, PartResult, Scalar, part
 from mnemoscope.profiles.rows import Row, data, key
+from mnemoscope.profiles.section import Context, Part, PartResult, Scalar, part
 from mnemoscope.report import Curves, Figure, Section, Series
 
 __all__ = ["TASKS", "Trained", "TrainedTask"]

@@ -1,4 +1,4 @@
-"""Building the atlas: row by row, each kept at once, those that are there not measured again."""
+"""Builder of the atlas: row by row, each kept at once, those that are there not measured again."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from mnemoscope.core.files import writable
 from mnemoscope.nn import NetworkSpec
 from mnemoscope.nn.parameters import COUNTED
 from mnemoscope.nn.registry import get
-from mnemoscope.profiles.atlas_file import read, write
-from mnemoscope.profiles.atlas_thin import thinned
+from mnemoscope.profiles.atlas.file import read, thinned, write
 from mnemoscope.profiles.rows import Row
 from mnemoscope.profiles.runner import Runner
 from mnemoscope.profiles.settings import Settings
@@ -125,7 +124,7 @@ def build(
             row = _measured(job)
             known[_key(row)] = row
             measured += 1
-            write(path, [_narrow(each) for each in known.values()], _notes())
+            write(path, [thinned(each) for each in known.values()], _notes())
     return measured
 
 
@@ -138,10 +137,6 @@ def _measured(job: Job) -> Row:
     spec = NetworkSpec(job.name, input_size=INPUT_SIZE, parameters=job.budget).resolved()
     (row,) = Runner([spec], Settings(quick=job.quick, seeds=seeds_at(job.budget, job.quick))).run()
     return {**row, "budget": job.budget, "environment": environment_facts()}
-
-
-def _narrow(row: Row) -> Row:
-    return {**thinned(row), "budget": row["budget"], "environment": row["environment"]}
 
 
 def _key(row: Row) -> tuple[str, int, bool]:

@@ -8,8 +8,8 @@ from typing import Any
 from mnemoscope.core.references import reference
 from mnemoscope.profiles import rows as row_of
 from mnemoscope.profiles.drawing import slug
-from mnemoscope.profiles.registry import Context, Part, PartResult, part
 from mnemoscope.profiles.rows import Row
+from mnemoscope.profiles.section import Context, Part, PartResult, part
 from mnemoscope.profiles.theorems import TOPICS, says, theorems
 from mnemoscope.report.page import Cell, Column, Headline, Section, Table
 

@@ -9,8 +9,8 @@ from mnemoscope.core.numbers import number
 from mnemoscope.measures import Resources
 from mnemoscope.nn.parameters import COUNTED
 from mnemoscope.profiles.drawing import command, notes, ranked, shown, spoken, subject_rows
-from mnemoscope.profiles.registry import Call, Context, Part, PartResult, Scalar, part
 from mnemoscope.profiles.rows import Row, key, label, scalar, value
+from mnemoscope.profiles.section import Call, Context, Part, PartResult, Scalar, part
 from mnemoscope.report import Cell, Column, Figure, Headline, Section, Table
 
 __all__ = ["IdentityCard"]

@@ -5,8 +5,7 @@ from torch import nn
 
 import mnemoscope as ms
 from mnemoscope.nn import NetworkSpec
-from mnemoscope.profiles.commands import network_words
-from mnemoscope.profiles.facts import facts_of, fingerprint
+from mnemoscope.profiles.subject import facts_of, fingerprint, network_words
 
 
 class Mine(nn.GRU):

@@ -3,7 +3,7 @@
 A part is a class in a file of its own. It says to what it applies, how long it takes, measures one network, and draws
 what was found of several networks side by side:
 
->>> from mnemoscope.profiles.registry import Part, PartResult, Scalar, part
+>>> from mnemoscope.profiles.section import Part, PartResult, Scalar, part
 >>> class Biases(Part):
 ...     def seconds(self, network, context):
 ...         return 0.01
@@ -13,8 +13,8 @@ what was found of several networks side by side:
 ...         return None
 
 With ``@part("biases", title="Biases", order=90)`` above it, it is in every profile. Every file of
-`mnemoscope.profiles.parts` is imported when parts are asked for; other packages announce theirs by entry points of the
-group ``mnemoscope.parts``.
+`mnemoscope.profiles.sections` is imported when parts are asked for; other packages announce theirs by entry points of
+the group ``mnemoscope.parts``.
 """
 
 from __future__ import annotations
@@ -227,7 +227,7 @@ def part(name: str, *, title: str, order: int) -> Callable[[P], P]:
 
 def parts() -> list[Part]:
     """Return all parts in their order: our own, and those of other packages."""
-    package = importlib.import_module("mnemoscope.profiles.parts")
+    package = importlib.import_module("mnemoscope.profiles.sections")
     for module in pkgutil.iter_modules(package.__path__):
         importlib.import_module(f"{package.__name__}.{module.name}")
     found = [PARTS[name]() for name in PARTS]

@@ -8,8 +8,8 @@ from typing import Any
 
 from mnemoscope.measures import SeparationRank
 from mnemoscope.profiles.drawing import command, curve, headline, notes, ranked, subject_rows
-from mnemoscope.profiles.registry import Call, Context, Part, PartResult, Scalar, part
 from mnemoscope.profiles.rows import Row, data, label
+from mnemoscope.profiles.section import Call, Context, Part, PartResult, Scalar, part
 from mnemoscope.report import Curves, Figure, Mark, Section
 
 __all__ = ["HORIZONS", "Separation"]

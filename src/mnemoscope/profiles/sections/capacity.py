@@ -10,8 +10,8 @@ import numpy as np
 
 from mnemoscope.measures import MemoryCapacity
 from mnemoscope.profiles.drawing import command, curve, headline, lag_grid, notes, ranked, subject_rows
-from mnemoscope.profiles.registry import Call, Context, Part, PartResult, Scalar, part
 from mnemoscope.profiles.rows import Row
+from mnemoscope.profiles.section import Call, Context, Part, PartResult, Scalar, part
 from mnemoscope.report import Curves, Figure, Section
 
 __all__ = ["Capacity"]

@@ -12,7 +12,7 @@ import numpy as np
 from mnemoscope.core.intervals import difference, student
 from mnemoscope.core.numbers import interval
 from mnemoscope.profiles.rows import Row, scalar
-from mnemoscope.profiles.verdict_axes import Axis
+from mnemoscope.profiles.verdict.axes import Axis
 
 __all__ = ["Measured", "Outcome", "compared", "goodness", "measured", "spoken"]
 
