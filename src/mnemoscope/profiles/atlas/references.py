@@ -25,8 +25,9 @@ __all__ = ["about", "load", "nearest_budget", "nearest_rows", "specs_like", "sto
 def load(path: Path | None = None) -> Atlas:
     """Return the atlas in use, or that of a file; read once as long as the file stays as it is."""
     source = where() if path is None else path
-    stamp = source.stat().st_mtime_ns if source.is_file() else 0
-    return _load(source, stamp)
+    found = source.stat() if source.is_file() else None
+    # A new file within the clock's resolution has another inode, since files are written beside and moved.
+    return _load(source, None if found is None else (found.st_mtime_ns, found.st_ino, found.st_size))
 
 
 def nearest_budget(parameters: int, budgets: list[int]) -> int:
@@ -60,7 +61,7 @@ def nearest_rows(parameters: int, *, quick: bool = False) -> list[Row]:
 
 
 @lru_cache(maxsize=4)
-def _load(source: Path, stamp: int) -> Atlas:
+def _load(source: Path, stamp: tuple[int, int, int] | None) -> Atlas:
     return read(source)
 
 
