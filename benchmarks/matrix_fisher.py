@@ -21,8 +21,8 @@ import numpy as np
 import scipy.linalg
 from harness import machine, write
 
-from mnemoscope.measures.fisher.matrix_published import published
-from mnemoscope.measures.fisher.precision import settle
+from mnemoscope.measures.fisher.engine import matrix_memory
+from mnemoscope.measures.fisher.published import published
 
 HORIZON = 64
 Sweep = dict[int, Callable[[], object]]
@@ -43,7 +43,7 @@ def call(left: Any, right: Any, size: int, weights: tuple[float, ...] = ()) -> C
     """Return the exact form of a random network, as the measures compute it."""
     random = np.random.default_rng(size)
     U, V, W = left(random, size), right(random, size), random.standard_normal((size, size))
-    return partial(settle, U, V, W, weights, (1, 2) if weights else (1,), HORIZON)
+    return partial(matrix_memory, U, V, W, weights, (1, 2) if weights else (1,), HORIZON)
 
 
 def separable(size: int) -> Callable[[], object]:

@@ -21,7 +21,7 @@ from harness import Step, machine, ratios, write
 
 import mnemoscope as ms
 from mnemoscope.measures.cost.network import resources
-from mnemoscope.measures.cost.stream import stream
+from mnemoscope.measures.cost.step import stream
 
 LENGTHS, UNITS = (256, 512, 1024, 2048), (64, 256, 512, 1024)
 FIXED_LENGTH, FIXED_UNITS, REPEATS = 256, 64, 5

@@ -18,10 +18,8 @@ import torch
 from harness import Step, interleave, machine, ratios, write
 
 from mnemoscope.measures.spectral.kreiss import kreiss_constant
-from mnemoscope.measures.spectral.normality import normality
-from mnemoscope.measures.spectral.powers import amplification, power_norms
-from mnemoscope.measures.spectral.schur import schur_form
-from mnemoscope.measures.spectral.stability import stability
+from mnemoscope.measures.spectral.powers import amplification, power_norms, stability
+from mnemoscope.measures.spectral.schur import normality, schur_form
 
 PARTS = (
     "eigenvalues (LAPACK)",

@@ -13,8 +13,8 @@ import torch
 
 import mnemoscope as ms
 from mnemoscope.core.errors import UserError
+from mnemoscope.measures.separation.bounds import VERIFIER
 from mnemoscope.measures.separation.conjecture import conjecture_lab
-from mnemoscope.measures.separation.counterexample import VERIFIER
 from mnemoscope.measures.separation.rank import separation_rank
 from mnemoscope.theory import conjecture_bound, depth_two_rank, separation_upper
 
@@ -171,5 +171,5 @@ def test_bad_input_is_one_line(options, said) -> None:
 
 def test_a_folder_that_cannot_be_written(tmp_path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(UserError, match="cannot be written"):
+    with pytest.raises(UserError, match="must be a folder"):
         conjecture_lab((2,), (2,), (2,), (1,), 1, folder=tmp_path / "file", conjectures={"x": lambda *_: 9})

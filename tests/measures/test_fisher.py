@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mnemoscope as ms
-from mnemoscope.measures.fisher import vector_precise as fisher_precise
-from mnemoscope.measures.fisher.stability import prove_stable
+from mnemoscope.measures.fisher import certified
+from mnemoscope.measures.fisher.certified import prove_stable
 from mnemoscope.measures.fisher.vector import FisherMemory, fisher_memory
-from mnemoscope.measures.fisher.vector_factor import Coordinates
+from mnemoscope.measures.fisher.white import Coordinates
 from mnemoscope.theory import TABLE_5, delay_line, delay_line_curve, feedback_delay_line, kerg_matrix
 
 _SPEC = importlib.util.spec_from_file_location("fisher_oracle", pathlib.Path(__file__).with_name("fisher_oracle.py"))
@@ -283,7 +283,7 @@ def test_large_and_small_inputs_only_scale():
 
 def test_full_extended_precision_agrees_with_the_helped_float64():
     W, v = kerg_matrix(40, 1.05, 0.005, 0.2), np.eye(40)[0]
-    precise, bits = fisher_precise.whiten_precisely(Coordinates(W, v, np.eye(40)), None, 256)
+    precise, bits = certified.whiten_precisely(Coordinates(W, v, np.eye(40)), None, 256)
     assert bits == 256
     assert precise.total == pytest.approx(truth(W, v, 1).total, rel=1e-15)
     assert fisher_memory(W, v).total == pytest.approx(precise.total, rel=1e-12)
@@ -305,7 +305,7 @@ def test_a_network_that_overflows_float64_is_measured_in_extended_precision():
 
 
 def test_beyond_the_limit_the_lost_digits_are_said(monkeypatch):
-    monkeypatch.setattr("mnemoscope.measures.fisher.vector_precision.LIMIT", 50)
+    monkeypatch.setattr("mnemoscope.measures.fisher.precision.LIMIT", 50)
     W, v = kerg_matrix(100, 1.05, 0.005, 0.2), np.eye(100)[0]
     found = fisher_memory(W, v)
     exact = table_5_row(1.05, 0.005, 0.2)[1]
@@ -318,13 +318,13 @@ def test_beyond_the_limit_the_lost_digits_are_said(monkeypatch):
 def test_stability_is_decided_where_float64s_eigenvalues_cannot():
     # The radius is 2 (a b)^(1/4) cos(pi / 151) = 0.9268; LAPACK's eigenvalues exceed 1 in some orders of the units.
     line = feedback_delay_line(150, 0.875**2, 0.24553571**2)
-    assert fisher_precise.certified_radius(line.W) < 1
+    assert certified.certified_radius(line.W) < 1
     found = fisher_memory(line.W, line.v)
     assert found.digits >= 9
     assert found.self_check < 1e-9
     with pytest.raises(ValueError, match="spectral radius below 1"):
         fisher_memory(1.1 * line.W, line.v)  # 1.0195
-    assert fisher_precise.certified_radius(np.eye(3)) >= 1
+    assert certified.certified_radius(np.eye(3)) >= 1
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,7 @@ from torch import nn
 
 import mnemoscope as ms
 from mnemoscope.measures.dynamics import prepare, transition
-from mnemoscope.measures.eigenvalues import log_moduli
-from mnemoscope.measures.lyapunov import lyapunov_exponents
+from mnemoscope.measures.lyapunov import log_moduli, lyapunov_exponents
 from mnemoscope.measures.trajectory import drive
 
 

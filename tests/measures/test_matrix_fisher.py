@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mnemoscope.core.errors import UserError
+from mnemoscope.measures.fisher.blocks import gather
 from mnemoscope.measures.fisher.extended import Extended
 from mnemoscope.measures.fisher.matrix import matrix_fisher_memory
-from mnemoscope.measures.fisher.part import gather
-from mnemoscope.measures.fisher.power import Dense, Kronecker, sum_of_products, sum_of_squares
+from mnemoscope.measures.fisher.roots import Dense, Kronecker, sum_of_products, sum_of_squares
 from mnemoscope.measures.registry import get
 
 
@@ -231,7 +231,7 @@ def test_the_digits_that_are_promised_are_there(n, diagonal, above):
 
 
 def test_float64_says_what_it_lost_where_balls_would_take_too_long(monkeypatch):
-    monkeypatch.setattr("mnemoscope.measures.fisher.precision.LARGEST", 0)
+    monkeypatch.setattr("mnemoscope.measures.fisher.engine.LARGEST", 0)
     U, V = jordan(10, 0.8, 1.0, 0.1), jordan(10, 0.8, 1.0).T
     W = np.random.default_rng(0).standard_normal((10, 10))
     truth = gather([Extended(V.T, U.T, W, (), (1,), None)], None, 10).totals[0]
@@ -242,7 +242,7 @@ def test_float64_says_what_it_lost_where_balls_would_take_too_long(monkeypatch):
 
 
 def test_where_no_digit_is_left_nothing_is_returned(monkeypatch):
-    monkeypatch.setattr("mnemoscope.measures.fisher.precision.LARGEST", 0)
+    monkeypatch.setattr("mnemoscope.measures.fisher.engine.LARGEST", 0)
     random = np.random.default_rng(0)
     U, V = gaussian(random, 3, 3.0), gaussian(random, 3, 1.0)
     with pytest.raises(UserError, match="float64 leaves no digit of the covariance of 9 state numbers"):

@@ -10,9 +10,8 @@ import torch
 import mnemoscope as ms
 from mnemoscope.core.errors import UserError
 from mnemoscope.measures.capacity import linear as capacity_exact
-from mnemoscope.measures.capacity.basis import count, longest_lag, polynomials, products
+from mnemoscope.measures.capacity.estimate import Readout, count, longest_lag, polynomials, products
 from mnemoscope.measures.capacity.memory import memory_capacity
-from mnemoscope.measures.capacity.readout import Readout
 from mnemoscope.measures.registry import MEASURES
 from mnemoscope.theory import capacity_from_eigenvalues, ring_capacity
 

@@ -12,10 +12,10 @@ from torch.nn.utils import parametrizations
 
 import mnemoscope as ms
 from mnemoscope.core.errors import UserError
-from mnemoscope.measures.cost.growth import growth_exponent, slope
 from mnemoscope.measures.cost.network import Resources, resources
 from mnemoscope.measures.cost.operations import count
-from mnemoscope.measures.cost.training import saved_bytes
+from mnemoscope.measures.cost.step import saved_bytes
+from mnemoscope.measures.growth import growth_exponent, slope
 from mnemoscope.nn.recurrent import Recurrent
 
 SHORT = {"lengths": (8, 16, 32, 64), "repeats": 1}

@@ -15,12 +15,11 @@ from hypothesis import strategies as st
 import mnemoscope as ms
 from mnemoscope.core.errors import UserError
 from mnemoscope.core.ring import PRIMES, Prime
-from mnemoscope.measures.separation.exact import exact_rank
-from mnemoscope.measures.separation.grid import RingWalk, evaluate_grid
+from mnemoscope.measures.separation.grid import RingWalk, evaluate_grid, exact_rank
 from mnemoscope.measures.separation.inputs import random_templates
 from mnemoscope.measures.separation.rank import separation_rank
 from mnemoscope.measures.separation.saturation import separation_saturation
-from mnemoscope.measures.separation.spectrum import scaled, spectrum_of
+from mnemoscope.measures.separation.singular_values import scaled, spectrum_of
 from mnemoscope.theory import depth_two_rank, separation_lower, separation_upper
 
 

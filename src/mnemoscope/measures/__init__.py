@@ -1,7 +1,6 @@
 """Instruments: each takes a network or its matrices and returns a result. Nothing is trained."""
 
-from mnemoscope.measures.attention.dependency import attention_kappa, dependency_depths
-from mnemoscope.measures.attention.paths import AttentionPaths, attention_paths
+from mnemoscope.measures.attention import AttentionPaths, attention_kappa, attention_paths, dependency_depths
 from mnemoscope.measures.capacity.memory import MemoryCapacity, memory_capacity
 from mnemoscope.measures.copying import CopyCapacity, copy_capacity
 from mnemoscope.measures.cost.network import Resources, resources

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, TypeVar
 
 import torch
 from jaxtyping import Float
+from threadpoolctl import threadpool_limits
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 from torch.utils._pytree import tree_map
@@ -20,7 +22,7 @@ from mnemoscope.nn.recurrent import Recurrent
 from mnemoscope.nn.stack import Stack
 from mnemoscope.nn.state import State
 
-__all__ = ["Jacobians", "Transition", "prepare", "transition"]
+__all__ = ["Jacobians", "Transition", "few_threads", "prepare", "transition"]
 
 T = TypeVar("T")
 
@@ -241,3 +243,22 @@ def transition(network: Recurrent, what: str) -> Transition:
     found = Transition(network, what, step)
     found.require_differentiable()
     return found
+
+
+_SMALL = 512
+"""State size up to which threads wait for each other longer than they work: on a busy machine ten times as long."""
+
+
+@contextmanager
+def few_threads(size: int) -> Iterator[None]:
+    """Run what is within on one thread, of torch and of NumPy, when states have at most 512 numbers."""
+    if size > _SMALL:
+        yield
+        return
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with threadpool_limits(1, user_api="blas"):
+            yield
+    finally:
+        torch.set_num_threads(before)

@@ -6,6 +6,7 @@ import math
 from typing import ClassVar
 
 import numpy as np
+import scipy.linalg
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -13,14 +14,34 @@ from torch import Tensor, nn
 from mnemoscope.core.arrays import non_negative
 from mnemoscope.core.errors import expected, positive_int
 from mnemoscope.core.result import Result, result
-from mnemoscope.measures.dynamics import prepare, transition
-from mnemoscope.measures.eigenvalues import log_moduli
+from mnemoscope.measures.dynamics import few_threads, prepare, transition
 from mnemoscope.measures.registry import measure
-from mnemoscope.measures.threads import few_threads
 from mnemoscope.measures.trajectory import Path, constant_jacobians, drive
 from mnemoscope.report import chart
 
-__all__ = ["LyapunovExponents", "lyapunov_exponents"]
+__all__ = ["LyapunovExponents", "log_moduli", "lyapunov_exponents"]
+
+
+def log_moduli(matrix: Float[np.ndarray, "n n"]) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+    """Return ln |eigenvalues|, the largest first, and a bound of the rounding error of each.
+
+    The error of a simple eigenvalue is the rounding error of the matrix over |y^H x|, its left and right unit
+    eigenvectors; of a multiple one without enough eigenvectors it has no bound in these terms, and is stated as
+    infinite. A triangular matrix shows its eigenvalues on its diagonal, without error.
+    """
+    if not np.tril(matrix, -1).any() or not np.triu(matrix, 1).any():
+        values, errors = np.diagonal(matrix), np.zeros(len(matrix))
+    else:
+        values, left, right = scipy.linalg.eig(matrix, left=True, right=True)
+        with np.errstate(divide="ignore"):
+            errors = np.finfo(float).eps * np.linalg.norm(matrix) / np.abs(np.sum(left.conj() * right, axis=0))
+    moduli = np.abs(values)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(moduli)
+        relative = np.where(errors == 0, 0.0, errors / moduli)
+    order = np.argsort(-logs, kind="stable")
+    return logs[order], relative[order]
+
 
 _WHAT = "lyapunov_exponents"
 _BLOCK = 16

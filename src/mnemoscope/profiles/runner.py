@@ -11,7 +11,7 @@ from typing import Any
 
 from mnemoscope.core.environment import environment_facts
 from mnemoscope.core.errors import UserError
-from mnemoscope.measures.threads import few_threads
+from mnemoscope.measures.dynamics import few_threads
 from mnemoscope.nn import NetworkSpec
 from mnemoscope.nn.storage import weights_digest
 from mnemoscope.profiles.checks import brief, check_network

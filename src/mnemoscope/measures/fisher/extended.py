@@ -15,7 +15,7 @@ from flint import arb, arb_mat, ctx
 from jaxtyping import Float
 
 from mnemoscope.measures.fisher.balls import (
-    BallMatrix,
+    Balls,
     CompanionBalls,
     KroneckerBalls,
     balls,
@@ -25,7 +25,8 @@ from mnemoscope.measures.fisher.balls import (
     padded,
     top,
 )
-from mnemoscope.measures.fisher.part import BLOCK
+from mnemoscope.measures.fisher.blocks import BLOCK
+from mnemoscope.measures.fisher.conventions import doublings
 
 __all__ = ["LARGEST", "Extended"]
 
@@ -33,7 +34,6 @@ LARGEST = 256
 """How many state numbers a network may have here: a minute at worst."""
 
 _PRECISIONS = (256, 512, 1024, 2048, 4096)
-_DOUBLINGS = 64
 _ERROR = 1e-20  # of a trace, relatively: far below float64
 
 
@@ -86,7 +86,7 @@ class Extended:
             return False
         return all(self._narrow(held) for held in self._information)
 
-    def _narrow(self, held: BallMatrix) -> bool:
+    def _narrow(self, held: Balls) -> bool:
         """Whether the trace of J^s and the total of the source are known to far more digits than float64 has."""
         trace, total = self._trace(held), (self._lags.transpose() * held * self._lags)[0, 0]
         return all(bool(ball.rad() <= _ERROR * abs(ball.mid())) for ball in (trace, total))
@@ -123,7 +123,7 @@ class Extended:
         """The balls are narrower than the rounding of what is handed out."""
         return float(np.finfo(float).eps)
 
-    def _trace(self, held: BallMatrix) -> Any:
+    def _trace(self, held: Balls) -> Any:
         return sum((held[i, i] for i in range(self._units)), arb(0))
 
     def spatial(self) -> Float[np.ndarray, "1 n n"]:
@@ -132,29 +132,25 @@ class Extended:
         return np.array([[[float(entry.mid()) for entry in row] for row in held.table()]])
 
 
-def _doubled(start: BallMatrix, step: Any, horizon: int | None) -> BallMatrix:
+def _doubled(start: Balls, step: Any, horizon: int | None) -> Balls:
     """Return sum_k P^k M P^kT for a symmetric M."""
     total, power = start, step
-    if horizon is None:
-        small = arb(2) ** (-ctx.prec // 2)
-        for _ in range(_DOUBLINGS):
-            block = _around(power, total)
-            if block.trace().abs_upper() < small * total.trace().abs_upper():
-                break
-            total, power = _sure(total + block), power.times(power)
-        return total
-    for bit in format(horizon, "b")[1:]:
-        total, power = _sure(total + _around(power, total)), power.times(power)
-        if bit == "1":
+    small = arb(2) ** (-ctx.prec // 2)
+    for odd in doublings(horizon):
+        block = _around(power, total)
+        if horizon is None and block.trace().abs_upper() < small * total.trace().abs_upper():
+            break
+        total, power = _sure(total + block), power.times(power)
+        if odd:
             total, power = _sure(start + _around(step, total)), power.times(step)
     return total
 
 
-def _around(power: Any, symmetric: BallMatrix) -> BallMatrix:
+def _around(power: Any, symmetric: Balls) -> Balls:
     return power.apply(power.apply(symmetric).transpose())
 
 
-def _sure(total: BallMatrix) -> BallMatrix:
+def _sure(total: Balls) -> Balls:
     """Raise as soon as the balls are wider than a result could be used with."""
     trace = total.trace()
     if not trace.is_finite() or trace.rad() > abs(trace.mid()) * _ERROR:

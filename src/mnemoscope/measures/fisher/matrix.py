@@ -2,20 +2,115 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float
 
 from mnemoscope.core.errors import UserError, choice
-from mnemoscope.measures.fisher.arguments import Given, given, spectral_radius, unstable
-from mnemoscope.measures.fisher.matrix_published import published
-from mnemoscope.measures.fisher.matrix_result import MatrixFisherMemory
-from mnemoscope.measures.fisher.part import Gathered
-from mnemoscope.measures.fisher.precision import Settled, cut_off, digits, settle
+from mnemoscope.core.result import Result, result
+from mnemoscope.measures.fisher.blocks import Gathered
+from mnemoscope.measures.fisher.conventions import trusted_digits
+from mnemoscope.measures.fisher.engine import (
+    MatrixNetwork,
+    Measured,
+    cut_off,
+    matrix_memory,
+    matrix_network,
+    spectral_radius,
+    unstable,
+)
+from mnemoscope.measures.fisher.published import published
 from mnemoscope.measures.registry import measure
+from mnemoscope.report.chart import Chart, lines
 
 __all__ = ["MatrixFisherMemory", "matrix_fisher_memory"]
+
+
+@result
+class MatrixFisherMemory(Result):
+    """What `matrix_fisher_memory` found.
+
+    Attributes
+    ----------
+    curve
+        J(k): Fisher information that the last state holds about the input k steps back.
+    total
+        J_tot, the sum of J(k) over all lags of the horizon, also those after the end of `curve`.
+    relative
+        eps1 eps2 total / tr(W^T W): the total over what a single input brings.
+    published_curve, published_total, published_relative
+        The same by the document's separable covariance; None where it does not exist (a spectral radius of U or V of 1
+        or more over an infinite horizon).
+    spatial
+        J^s, N^2 x N^2: the total of any source W is vec(W)^T J^s vec(W), columns stacked; None above 256 state numbers
+        and for the published form.
+    best_input, best_total
+        The source of Frobenius norm 1 that is remembered best, and its total; None with `spatial`.
+    bound
+        N^2 tr(W^T W) / (eps1 eps2), which no total exceeds (Theorem 3).
+    radius
+        rho(U) rho(V), the spectral radius of the network.
+    tail
+        Share of the total that lies beyond the end of `curve`.
+    self_check
+        |trace(J^s) - N^2 / (eps1 eps2)|, relatively, at worst over independent parts: zero in exact arithmetic; None
+        for the published form, which has no such law.
+    method
+        The arithmetic that was used: closed form, square root or covariance in float64, extended precision.
+    form, noise, horizon
+        As given.
+    """
+
+    measure: ClassVar[str] = "matrix-fisher"
+    references: ClassVar[tuple[str, ...]] = ("renanse2021", "ganguli2008")
+
+    curve: Float[np.ndarray, " lags"]
+    total: float
+    relative: float
+    published_curve: Float[np.ndarray, " some"] | None
+    published_total: float | None
+    published_relative: float | None
+    spatial: Float[np.ndarray, "nn nn"] | None
+    best_input: Float[np.ndarray, "n m"] | None
+    best_total: float | None
+    bound: float
+    radius: float
+    tail: float
+    self_check: float | None
+    method: str
+    form: str
+    noise: tuple[float, float]
+    horizon: int | None
+
+    def __str__(self) -> str:
+        steps = "an infinite horizon" if self.horizon is None else f"a horizon of {self.horizon}"
+        shown = max(1, min(self.digits or 1, 8))
+        other = ""
+        if self.form == "exact" and self.published_total is not None:
+            other = f" (published formula: {self.published_total:.{min(shown, 6)}g})"
+        name = "Fisher memory" if self.form == "exact" else "Published Fisher memory"
+        return (
+            f"{name} {self.total:.{shown}g}{other} of at most {self.bound:.6g} over {steps}, "
+            f"{self.relative:.6g} of an input's information, {self.digits} digits to be trusted"
+        )
+
+    def plot(self) -> Chart:
+        """Draw the curve by lag, the exact and the published form together."""
+        series = {f"{self.form}, total {self.total:.4g}": (np.arange(len(self.curve)), self.curve)}
+        if self.form == "exact" and self.published_curve is not None:
+            length = min(len(self.published_curve), len(self.curve))
+            name = f"published, total {self.published_total:.4g}"
+            series[name] = (np.arange(length), self.published_curve[:length])
+        return lines(
+            series,
+            x="lag k (steps)",
+            y="Fisher information J(k)",
+            title="Memory curve of a matrix network",
+            log_y=bool(self.curve.max() > 1e3 * self.curve.min()),
+            legend="covariance",
+        )
+
 
 FORMS = ("exact", "published")
 
@@ -90,7 +185,7 @@ def matrix_fisher_memory(
     >>> found.curve[:3].round(6).tolist()
     [1.4591, 0.271655, 0.129919]
     """
-    network = given(U, V, W, noise, horizon)
+    network = matrix_network(U, V, W, noise, horizon)
     choice("form", form, FORMS)
     if form == "published":
         return _published_result(network)
@@ -100,18 +195,20 @@ def matrix_fisher_memory(
             f"rho(U) rho(V) must be below 1 for horizon=None, got {radius:.6g}: there is no stationary state; "
             "give a finite horizon"
         )
-    settled = settle(network.U, network.V, network.W, (), (1,), network.horizon)
-    return _exact_result(network, radius, settled, _beside(network))
+    measured = matrix_memory(network.U, network.V, network.W, (), (1,), network.horizon)
+    return _exact_result(network, radius, measured, _beside(network))
 
 
-def _exact_result(network: Given, radius: float, settled: Settled, other: Gathered | None) -> MatrixFisherMemory:
-    found, unit = settled.found, network.unit
-    spatial = _spatial(settled, network)
+def _exact_result(
+    network: MatrixNetwork, radius: float, measured: Measured, other: Gathered | None
+) -> MatrixFisherMemory:
+    found, unit = measured.found, network.unit
+    spatial = _spatial(measured, network)
     best = None if spatial is None else _best(spatial, network.W.shape)
     total = float(found.totals[0])
     return MatrixFisherMemory(
         status="exact",
-        digits=digits(settled.error),
+        digits=trusted_digits(measured.error),
         assumptions=(
             "the network is linear: X = U^T X V + W s + Z",
             "independent Gaussian noise of equal variance enters every entry of the state at every step",
@@ -131,15 +228,15 @@ def _exact_result(network: Given, radius: float, settled: Settled, other: Gather
         bound=network.W.size * network.energy * unit,
         radius=radius,
         tail=float(found.tails[0]),
-        self_check=settled.self_check,
-        method=settled.method,
+        self_check=measured.self_check,
+        method=measured.method,
         form="exact",
         noise=network.noise,
         horizon=network.horizon,
     )
 
 
-def _published_result(network: Given) -> MatrixFisherMemory:
+def _published_result(network: MatrixNetwork) -> MatrixFisherMemory:
     radii = spectral_radius(network.U), spectral_radius(network.V)
     if network.horizon is None and any(map(unstable, radii)):
         raise UserError(
@@ -154,7 +251,7 @@ def _published_result(network: Given) -> MatrixFisherMemory:
     curve = found.curves[0] * network.unit
     return MatrixFisherMemory(
         status="exact",
-        digits=digits(error),
+        digits=trusted_digits(error),
         assumptions=(
             "the document's separable covariance, which is not that of the state: at most the exact value",
             "it changes when (U, V) becomes (c U, V / c), which is the same network",
@@ -181,7 +278,7 @@ def _published_result(network: Given) -> MatrixFisherMemory:
     )
 
 
-def _beside(network: Given) -> Gathered | None:
+def _beside(network: MatrixNetwork) -> Gathered | None:
     """Return the published form where it exists."""
     if network.horizon is None and any(unstable(spectral_radius(one)) for one in (network.U, network.V)):
         return None
@@ -191,11 +288,11 @@ def _beside(network: Given) -> Gathered | None:
         return None
 
 
-def _spatial(settled: Settled, network: Given) -> Float[np.ndarray, "nn nn"] | None:
+def _spatial(measured: Measured, network: MatrixNetwork) -> Float[np.ndarray, "nn nn"] | None:
     if network.W.size > _SPATIAL:
         return None
     total = np.zeros((network.W.size, network.W.size))
-    for group, part in zip(settled.groups, settled.parts, strict=True):
+    for group, part in zip(measured.groups, measured.parts, strict=True):
         places = group.places
         total += np.einsum("gia,gab,gjb->ij", places, part.spatial(), places.conj(), optimize=True).real
     return total / network.noise[0] / network.noise[1]

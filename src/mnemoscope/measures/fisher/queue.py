@@ -3,20 +3,124 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float
 
 from mnemoscope.core.arrays import vector
 from mnemoscope.core.errors import UserError, choice, expected, positive_int
-from mnemoscope.measures.fisher.arguments import Given, given, spectral_radius, unstable
-from mnemoscope.measures.fisher.precision import cut_off, digits, settle
-from mnemoscope.measures.fisher.queue_published import published_queue
-from mnemoscope.measures.fisher.queue_result import QueueFisherMemory
+from mnemoscope.core.result import Result, result
+from mnemoscope.measures.fisher.conventions import trusted_digits
+from mnemoscope.measures.fisher.engine import (
+    MatrixNetwork,
+    cut_off,
+    matrix_memory,
+    matrix_network,
+    spectral_radius,
+    unstable,
+)
+from mnemoscope.measures.fisher.published import published_queue
 from mnemoscope.measures.registry import measure
+from mnemoscope.report.chart import Chart, lines
 
 __all__ = ["QueueFisherMemory", "queue_fisher_memory", "queue_radius"]
+
+
+@result
+class QueueFisherMemory(Result):
+    """What `queue_fisher_memory` found.
+
+    Attributes
+    ----------
+    curve
+        J(k): Fisher information that the last state X(n) holds about the input k steps back.
+    total, relative
+        The sum of J(k) over all lags of the horizon, and eps1 eps2 total / tr(W^T W).
+    joint_curve, joint_total, joint_relative
+        The same for the last two states (X(n), X(n-1)) together; None for the published form.
+    stable
+        Whether the network with its queue forgets: the spectral radius of its companion matrix is below 1.
+    radius
+        That spectral radius.
+    bound
+        N^2 tr(W^T W) / (eps1 eps2), which no total exceeds; the joint total stays below twice that.
+    tail, joint_tail
+        Shares of the totals that lie beyond the ends of the curves.
+    self_check
+        How far, relatively, trace(J^s) is from N^2 (2 N^2 for two states), at worst; None for the published form.
+    diverges
+        Whether the series of the published form has no limit; None for the exact form.
+    growth
+        By what factors the terms of the published series (row covariance, column covariance, mean) grow in the end;
+        None for the exact form.
+    terms
+        The traces of the first two and the norm of the third, one row each, for m = 0..m_max; None for the exact form.
+    m_max
+        Where the published series were cut off; None for the exact form.
+    method
+        The arithmetic that was used.
+    weights, form, noise, horizon
+        As given.
+    """
+
+    measure: ClassVar[str] = "queue-fisher"
+    references: ClassVar[tuple[str, ...]] = ("renanse2021", "ganguli2008")
+
+    curve: Float[np.ndarray, " lags"]
+    total: float
+    relative: float
+    joint_curve: Float[np.ndarray, " lags"] | None
+    joint_total: float | None
+    joint_relative: float | None
+    stable: bool
+    radius: float
+    bound: float
+    tail: float
+    joint_tail: float | None
+    self_check: float | None
+    diverges: bool | None
+    growth: tuple[float, float, float] | None
+    terms: Float[np.ndarray, "3 m"] | None
+    m_max: int | None
+    method: str
+    weights: tuple[float, ...]
+    form: str
+    noise: tuple[float, float]
+    horizon: int | None
+
+    def __str__(self) -> str:
+        shown = max(1, min(self.digits or 1, 8))
+        if self.growth is not None:
+            limit = "diverges" if self.diverges else "converges"
+            return (
+                f"Published queue memory {self.total:.{shown}g} with its series cut off at m = {self.m_max}; the "
+                f"series {limit}: its terms grow by {max(self.growth):.4g}"
+            )
+        steps = "an infinite horizon" if self.horizon is None else f"a horizon of {self.horizon}"
+        verdict = "stable" if self.stable else "unstable"
+        return (
+            f"Fisher memory {self.total:.{shown}g} of one state and {self.joint_total:.{shown}g} of two, of at most "
+            f"{self.bound:.6g} and {2 * self.bound:.6g}, over {steps}; {verdict}, radius {self.radius:.6g}, "
+            f"{self.digits} digits to be trusted"
+        )
+
+    def plot(self) -> Chart:
+        """Draw the curve of one state and of two by lag; of the published form its curve alone."""
+        lags = np.arange(len(self.curve))
+        name = "last state" if self.form == "exact" else f"published, cut off at m = {self.m_max}"
+        series = {f"{name}, total {self.total:.4g}": (lags, self.curve)}
+        if self.joint_curve is not None:
+            series[f"last two states, total {self.joint_total:.4g}"] = (lags, self.joint_curve)
+        return lines(
+            series,
+            x="lag k (steps)",
+            y="Fisher information J(k)",
+            title=f"Memory with a queue of {len(self.weights)}",
+            log_y=bool(self.curve.max() > 1e3 * self.curve.min()),
+            legend="what is read",
+        )
+
 
 FORMS = ("exact", "published")
 
@@ -91,7 +195,7 @@ def queue_fisher_memory(
     >>> found.curve[:3].round(6).tolist()
     [1.101711, 0.180513, 0.131659]
     """
-    network = given(U, V, W, noise, horizon)
+    network = matrix_network(U, V, W, noise, horizon)
     alphas = _weights(weights)
     choice("form", form, FORMS)
     if form == "published":
@@ -115,15 +219,15 @@ def queue_radius(U: Float[np.ndarray, "n n"], V: Float[np.ndarray, "m m"], weigh
     return float(np.abs(np.linalg.eigvals(companions)).max())
 
 
-def _exact_result(network: Given, weights: tuple[float, ...], radius: float) -> QueueFisherMemory:
+def _exact_result(network: MatrixNetwork, weights: tuple[float, ...], radius: float) -> QueueFisherMemory:
     # After one step the state before is still zero, and says nothing.
     observed = (1,) if network.horizon == 1 else (1, 2)
-    settled = settle(network.U, network.V, network.W, weights, observed, network.horizon)
-    found, unit = settled.found, network.unit
+    measured = matrix_memory(network.U, network.V, network.W, weights, observed, network.horizon)
+    found, unit = measured.found, network.unit
     one, two = float(found.totals[0]), float(found.totals[-1])
     return QueueFisherMemory(
         status="exact",
-        digits=digits(settled.error),
+        digits=trusted_digits(measured.error),
         assumptions=(
             "the network is linear: X(n) = U^T X(n-1) V + W s(n) + sum_i alpha_i X(n-1-i) + Z(n)",
             "independent Gaussian noise of equal variance enters every entry of the state at every step",
@@ -142,12 +246,12 @@ def _exact_result(network: Given, weights: tuple[float, ...], radius: float) -> 
         bound=network.W.size * network.energy * unit,
         tail=float(found.tails[0]),
         joint_tail=float(found.tails[-1]),
-        self_check=settled.self_check,
+        self_check=measured.self_check,
         diverges=None,
         growth=None,
         terms=None,
         m_max=None,
-        method=settled.method,
+        method=measured.method,
         weights=weights,
         form="exact",
         noise=network.noise,
@@ -155,7 +259,7 @@ def _exact_result(network: Given, weights: tuple[float, ...], radius: float) -> 
     )
 
 
-def _published_result(network: Given, weights: tuple[float, ...], m_max: int) -> QueueFisherMemory:
+def _published_result(network: MatrixNetwork, weights: tuple[float, ...], m_max: int) -> QueueFisherMemory:
     if len(weights) > 1:
         raise expected("weights", "of one slot for form='published', which has no other", weights)
     if network.horizon is not None:

@@ -11,9 +11,9 @@ from jaxtyping import Float
 from mnemoscope.core.arrays import positive, square, vector
 from mnemoscope.core.errors import UserError, positive_int
 from mnemoscope.core.result import Result, result
-from mnemoscope.measures.fisher.curve import directions, interference, responses
-from mnemoscope.measures.fisher.vector_factor import Coordinates
-from mnemoscope.measures.fisher.vector_precision import Question, Settled, digits, settle
+from mnemoscope.measures.fisher.conventions import trusted_digits
+from mnemoscope.measures.fisher.precision import Measured, Request, vector_memory
+from mnemoscope.measures.fisher.white import Coordinates, directions, interference, responses
 from mnemoscope.measures.registry import measure
 from mnemoscope.report.chart import Chart, beside, heat_map, lines
 
@@ -183,12 +183,12 @@ def fisher_memory(
     scale = 2.0 ** math.frexp(length)[1] if length else 1.0  # squares of very large or small weights stay in range
     # The curve of a finite horizon is computed whole: its total is the sum.
     asked = lags if horizon is None else horizon
-    found = settle(Question(Coordinates(W, v / scale, np.eye(len(W))), horizon, asked, precision))
+    found = vector_memory(Request(Coordinates(W, v / scale, np.eye(len(W))), horizon, asked, precision))
     return _result(found, v, scale, noise, horizon, lags, matrix_lags)
 
 
 def _result(
-    found: Settled,
+    found: Measured,
     v: Float[np.ndarray, " n"],
     scale: float,
     noise: float,
@@ -207,7 +207,7 @@ def _result(
         )
     return FisherMemory(
         status="exact",
-        digits=digits(found.error),
+        digits=trusted_digits(found.error),
         assumptions=(
             "the network is linear: h = W h + v s + z",
             "independent Gaussian noise of equal variance enters every unit at every step",
@@ -225,7 +225,7 @@ def _result(
         worst_total=space.worst_total / noise,
         bound=bound,
         self_check=found.self_check,
-        lag_digits=digits(found.lag_error),
+        lag_digits=trusted_digits(found.lag_error),
         precision=found.bits,
         noise=noise,
         horizon=horizon,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from math import log
 from typing import Any, ClassVar
@@ -11,15 +12,41 @@ from jaxtyping import Int64
 
 from mnemoscope.core.errors import choice, expected, positive_int
 from mnemoscope.core.result import Result, result
-from mnemoscope.measures.rac_graph.cut import min_cut
-from mnemoscope.measures.rac_graph.drawing import draw
-from mnemoscope.measures.rac_graph.graph import RACGraph, build_graph
+from mnemoscope.measures.rac_graph.graph import RACGraph, build_graph, draw
 from mnemoscope.measures.registry import measure
 from mnemoscope.measures.separation.inputs import start_set
 from mnemoscope.nn.networks.rac import RAC
 from mnemoscope.report import chart
 
-__all__ = ["FIGURES", "TensorNetwork", "tensor_network", "tensor_network_figure"]
+__all__ = ["FIGURES", "TensorNetwork", "min_cut", "tensor_network", "tensor_network_figure"]
+
+_UNIT = 2**40  # capacities are whole numbers, so that the flow is exact and the search ends
+
+
+def min_cut(graph: RACGraph, start: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the hyperedges of a least cut, each named by one of its bonds (see `RACGraph.hyperedges`).
+
+    A hyperedge costs the logarithm of its size, and is cut once however many of its tensors leave it: it is split into
+    two points with an edge of that capacity between them, and its tensors enter and leave without limit.
+    """
+    import networkx as nx
+
+    flow = nx.DiGraph()
+    edge_of = graph.hyperedges()
+    members: dict[int, set[Any]] = defaultdict(set)
+    for k, node in enumerate(graph.nodes):
+        if node.kind != "delta":  # which is the hyperedge itself
+            tensor = k if node.kind != "input" else "start" if node.step - 1 in start else "end"
+            for bond in node.bonds:
+                members[edge_of[bond]].add(tensor)
+    for edge, tensors in members.items():
+        flow.add_edge(("in", edge), ("out", edge), capacity=round(_UNIT * log(graph.sizes[edge])))
+        for tensor in tensors:
+            flow.add_edge(tensor, ("in", edge))
+            flow.add_edge(("out", edge), tensor)
+    _, (near, _) = nx.minimum_cut(flow, "start", "end")
+    return tuple(sorted(edge for edge in members if ("in", edge) in near and ("out", edge) not in near))
+
 
 FIGURES: dict[str, tuple[int, int, tuple[int, ...]]] = {
     "ziv-2.1": (6, 3, (0, 1, 2)),

@@ -17,9 +17,8 @@ from mnemoscope.core.arrays import positive
 from mnemoscope.core.errors import expected, positive_int
 from mnemoscope.core.result import Result, result
 from mnemoscope.measures.registry import measure
-from mnemoscope.measures.separation.bounds import Bound, Case, all_bounds
-from mnemoscope.measures.separation.counterexample import Counterexample
-from mnemoscope.measures.separation.exact import exact_rank
+from mnemoscope.measures.separation.bounds import Bound, Case, Counterexample, all_bounds
+from mnemoscope.measures.separation.grid import exact_rank
 from mnemoscope.measures.separation.inputs import random_templates, require_grid
 from mnemoscope.nn.networks.rac import RAC
 from mnemoscope.report import chart

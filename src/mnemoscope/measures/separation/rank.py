@@ -15,10 +15,9 @@ from mnemoscope.core.result import Result, result
 from mnemoscope.core.ring import PRIMES, Prime, Real
 from mnemoscope.measures.dynamics import prepare
 from mnemoscope.measures.registry import measure
-from mnemoscope.measures.separation.exact import exact_rank
-from mnemoscope.measures.separation.grid import Polynomial, RingWalk, StepWalk, evaluate_grid, matricise
+from mnemoscope.measures.separation.grid import Polynomial, RingWalk, StepWalk, evaluate_grid, exact_rank, matricise
 from mnemoscope.measures.separation.inputs import Templates, check_unit, require_grid, start_set, template_rows
-from mnemoscope.measures.separation.spectrum import Spectrum, lost, scaled, spectrum_of
+from mnemoscope.measures.separation.singular_values import Spectrum, lost, scaled, spectrum_of
 from mnemoscope.nn.networks.rac import RAC
 from mnemoscope.nn.recurrent import Recurrent
 from mnemoscope.report import chart

@@ -13,7 +13,7 @@ from mnemoscope.core.errors import expected, positive_int
 from mnemoscope.core.memory import require
 from mnemoscope.core.result import Result, result
 from mnemoscope.measures.registry import measure
-from mnemoscope.measures.spectral.angles import resolvent
+from mnemoscope.measures.spectral.kreiss import resolvent
 from mnemoscope.measures.spectral.powers import spectral_norm
 from mnemoscope.measures.spectral.schur import schur_form
 from mnemoscope.measures.spectral.state_matrix import state_matrix

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import torch
 
-from mnemoscope.measures.attention.paths import attention_paths
+from mnemoscope.measures.attention import attention_paths
 from mnemoscope.studies.claims.base import Verdict, claim
 from mnemoscope.theory.formulas.attention import (
     chain_attention,

@@ -1,7 +1,6 @@
-"""Theorem 4 of the document with Eq. 40 rebuilt from Eq. 39: one slot of weight 1, infinite series cut off at m_max.
+"""Eq. 12 of the document, as printed: the covariance taken for a product of one of rows and one of columns.
 
-With L = I - K on column-stacked matrices the terms are D_m = L^-m K^k w, and alike for both covariances, so that each
-series is geometric: it diverges, since the covariances' largest ratio is 1 / (1 - rho^2) > 1.
+It adds terms that the covariance does not have, so it never says more than there is. It is kept for comparison.
 """
 
 from __future__ import annotations
@@ -14,11 +13,46 @@ from flint import arb, ctx
 from jaxtyping import Float
 
 from mnemoscope.core.errors import UserError
-from mnemoscope.measures.fisher.balls import BallMatrix, balls
-from mnemoscope.measures.fisher.frame import Group, decoupled
-from mnemoscope.measures.fisher.part import TAIL, Modes, gather
+from mnemoscope.measures.fisher.balls import Balls, balls
+from mnemoscope.measures.fisher.blocks import Gathered, Group, Modes, Part, decoupled, gather
+from mnemoscope.measures.fisher.conventions import TAIL
+from mnemoscope.measures.fisher.engine import sources
+from mnemoscope.measures.fisher.roots import published_roots
 
-__all__ = ["PublishedQueue", "published_queue"]
+__all__ = ["PublishedQueue", "published", "published_queue"]
+
+
+def published(
+    U: Float[np.ndarray, "n n"], V: Float[np.ndarray, "m m"], W: Float[np.ndarray, "n m"], horizon: int | None
+) -> tuple[Gathered, float]:
+    """Return the published curve and total at noise 1, and an estimate of their relative error.
+
+    In a unitary frame the published covariance falls apart as the exact one does.
+    """
+    parts = [_part(group, horizon) for group in decoupled(U, V, W)]
+    return gather(parts, horizon, max(W.shape)), max(part.error() for part in parts)
+
+
+def _part(group: Group, horizon: int | None) -> Part:
+    if group.size > 1:
+        return published_roots(group.a, group.b, sources(group), horizon)
+    across, along = np.abs(group.a)[:, 0, 0], np.abs(group.b)[:, 0, 0]
+    both = across * along
+    energy = np.abs(group.w[:, 0, 0]) ** 2
+    # A mode's curve has the exact shape; the ratio of the two variances is its height.
+    ratio = np.exp(_log_variance(both, horizon) - _log_variance(across, horizon) - _log_variance(along, horizon))
+    return Modes(both, energy * ratio, horizon)
+
+
+def _log_variance(moduli: Float[np.ndarray, " m"], horizon: int | None) -> Float[np.ndarray, " m"]:
+    """Return log sum_k q^2k over the horizon; where q > 1 the largest term is taken out, so that nothing overflows."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rate = 2 * np.log(moduli)
+        decay = -np.abs(rate)
+        last = 0.0 if horizon is None else np.where(moduli == 0, 0.0, np.exp(horizon * decay))
+        found = np.log((last - 1) / np.expm1(decay)) + np.where(rate > 0, ((horizon or 1) - 1) * rate, 0.0)
+    return np.asarray(np.where(moduli == 1, np.log(float(horizon or np.inf)), found))
+
 
 _MOST = 2**14  # lags
 _PRECISIONS = (256, 512, 1024, 2048)
@@ -108,8 +142,8 @@ def _series(U: Any, V: Any, W: Any, m_max: int) -> Series:
 
 
 def _summed(
-    start: BallMatrix, left: BallMatrix, right: BallMatrix, count: int, first: BallMatrix | None = None
-) -> tuple[list[BallMatrix], BallMatrix]:
+    start: Balls, left: Balls, right: Balls, count: int, first: Balls | None = None
+) -> tuple[list[Balls], Balls]:
     """Return the first `count` solutions of X_m = left X_m right^T + X_{m-1} (after `first`), and their sum."""
     terms = [] if first is None else [first]
     now = start
@@ -119,7 +153,7 @@ def _summed(
     return terms, sum(terms[1:], terms[0])
 
 
-def _stein(inner: BallMatrix, left: BallMatrix, right: BallMatrix) -> BallMatrix:
+def _stein(inner: Balls, left: Balls, right: Balls) -> Balls:
     small = arb(2) ** (-ctx.prec // 2)
     for _ in range(64):
         more = left * inner * right.transpose()
@@ -132,16 +166,16 @@ def _stein(inner: BallMatrix, left: BallMatrix, right: BallMatrix) -> BallMatrix
     raise ZeroDivisionError
 
 
-def _size(values: BallMatrix) -> Any:
+def _size(values: Balls) -> Any:
     return max((entry.abs_upper() for entry in values.entries()), default=arb(0))
 
 
-def _unit(size: int) -> BallMatrix:
+def _unit(size: int) -> Balls:
     return balls(np.eye(size))
 
 
 def _curve(
-    inverse: tuple[BallMatrix, BallMatrix], source: BallMatrix, left: BallMatrix, right: BallMatrix, least: int
+    inverse: tuple[Balls, Balls], source: Balls, left: Balls, right: Balls, least: int
 ) -> Float[np.ndarray, " lags"]:
     """Return J'(k) until a hundred lags in a row together hold less than `TAIL` of the sum."""
     found: list[float] = []

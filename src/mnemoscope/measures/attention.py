@@ -9,14 +9,166 @@ from jaxtyping import Float, Int
 
 from mnemoscope.core.arrays import positive
 from mnemoscope.core.errors import Description, UserError, choice, expected
+from mnemoscope.core.memory import allowance, require
 from mnemoscope.core.result import Result, result
-from mnemoscope.measures.attention.dependency import attention_kappa, dependency_depths, path_weights
-from mnemoscope.measures.attention.norms import norms_of_powers, norms_of_products, norms_of_totals
 from mnemoscope.measures.registry import measure
 from mnemoscope.report.chart import HEIGHT, Chart, beside, heat_map, lines
 from mnemoscope.theory.formulas.attention import attention_matrix, uniform_attention, uniform_attention_exponent
 
-__all__ = ["AttentionPaths", "attention_paths"]
+__all__ = [
+    "AttentionPaths",
+    "attention_kappa",
+    "attention_paths",
+    "dependency_depths",
+    "norms_of_powers",
+    "norms_of_products",
+    "norms_of_totals",
+    "path_weights",
+]
+
+_CAP = 1e300
+
+
+def attention_kappa(attention: Any, threshold: float = 0.0) -> int:
+    """Return the sparsity coefficient: the largest number of states that one step attends to.
+
+    Parameters
+    ----------
+    attention
+        ``[t, i]`` is the weight at step t on state i.
+    threshold
+        What a weight must exceed to count; 0.1 counts relevant events only.
+
+    Examples
+    --------
+    >>> attention = [[1, 0, 0], [0.05, 0.95, 0], [0, 0.5, 0.5]]
+    >>> attention_kappa(attention), attention_kappa(attention, threshold=0.6)
+    (2, 1)
+    """
+    weights = attention_matrix("attention", attention)
+    return int((weights > threshold).sum(axis=1).max())
+
+
+def path_weights(attention: Float[np.ndarray, "T T"], recurrent: bool = True) -> Float[np.ndarray, "T T"]:
+    """Return the weight of the way from each state h_i to each macro-state s_t: attention, and 1 for i = t."""
+    return attention + np.eye(len(attention)) if recurrent else attention
+
+
+def dependency_depths(
+    attention: Any, threshold: float = 0.1, start: int | None = None, recurrent: bool = True
+) -> Int[np.ndarray, " steps"]:
+    r"""Return the dependency depth: the fewest intermediate states on a path whose weights multiply to enough.
+
+    A path h_t -> s_{a} -> h_{a+1} -> s_{b} -> h_{b+1} -> .. -> s_T has the weight alpha_{a,t} alpha_{b,a+1} .., where
+    the recurrent way h_a -> s_a counts with 1 + alpha_{a,a}. Best products over all paths with s intermediate states
+    follow from those with s - 1, so nothing is enumerated: O(T^2) for each s.
+
+    Parameters
+    ----------
+    attention
+        ``[t, i]`` is the weight at step t on state i.
+    threshold
+        What the product must exceed.
+    start
+        None: the depth from every state to the last step. A step t: the depth from state t to steps t, t+1, ..
+    recurrent
+        Whether the recurrent connection is a way too. Without it some depths do not exist: they are -1.
+
+    References
+    ----------
+    Kerg et al. (2020), section 4.4.1: a product of scores that stays away from 0; here, that exceeds the threshold.
+
+    Examples
+    --------
+    >>> attention = np.array([[1, 0, 0, 0], [0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 1]])
+    >>> dependency_depths(attention, start=0).tolist(), dependency_depths(attention).tolist()
+    ([0, 1, 0, 1], [1, 2, 1, 0])
+    """
+    weights = path_weights(attention_matrix("attention", attention), recurrent)
+    limit = positive("threshold", threshold)
+    if start is None:
+        # The last link ends in the last step; the links before it go from h_i to s_j, which leads to h_{j+1}.
+        return _depths(weights[-1], np.pad(weights[:-1].T, ((0, 0), (1, 0))), limit)
+    if isinstance(start, bool) or not isinstance(start, int) or not 0 <= start < len(weights):
+        raise expected("start", f"a step from 0 to {len(weights) - 1}", start)
+    return _depths(weights[start:, start], np.pad(weights[start:, start + 1 :], ((0, 0), (0, 1))), limit)
+
+
+def _depths(first: Float[np.ndarray, " K"], links: Float[np.ndarray, "K K"], limit: float) -> Int[np.ndarray, " K"]:
+    """Return how often best <- max_j links[:, j] best[j] must be done until each entry has exceeded the limit."""
+    best, found = first.copy(), np.where(first > limit, 0, -1)
+    if (found >= 0).all():
+        return found
+    rows, columns = np.nonzero(links)
+    values = links[rows, columns]
+    present, begin = np.unique(rows, return_index=True)
+    for s in range(1, len(first)):
+        if (found >= 0).all() or not best.any():
+            break
+        after = np.zeros_like(best)
+        if len(present):
+            after[present] = np.maximum.reduceat(values * best[columns], begin)
+        best = np.minimum(after, _CAP)  # of no consequence but for products beyond float64
+        found = np.where((found < 0) & (best > limit), s, found)
+    return found
+
+
+def norms_of_powers(
+    V: Float[np.ndarray, "n n"], ways: Float[np.ndarray, "K K"], most: int, order: Any
+) -> Float[np.ndarray, "K skips"]:
+    """Return the norms where all Jacobians are V: then xi_k(s) is a number times V^s."""
+    lags = len(ways)
+    require("the table of paths", 16 * lags * (most + 1), f"skips={allowance() // (16 * lags)} would fit")
+    # V is divided by its size, and the numbers multiplied by it: neither may overflow before their product does.
+    size = float(np.linalg.norm(V, 2)) or 1.0
+    counts = np.zeros((lags, most + 1))
+    counts[:, 0] = ways[:, 0]
+    for k in range(1, lags):
+        counts[k, 1:] = size * (ways[k, 1 : k + 1] @ counts[:k, :-1])
+    power, sizes = np.eye(len(V)), np.empty(most + 1)
+    for s in range(most + 1):
+        sizes[s] = np.linalg.norm(power, order)
+        power = power @ V / size
+    return counts * sizes
+
+
+def norms_of_products(
+    jacobians: Float[np.ndarray, "steps n n"], ways: Float[np.ndarray, "K K"], most: int, order: Any
+) -> Float[np.ndarray, "K skips"]:
+    """Return the norms from the graded recursion on matrices."""
+    lags, n = len(ways), jacobians.shape[-1]
+    per_skip = 8 * (lags + 2) * n * n
+    fits = f"skips={max(0, allowance() // per_skip - 1)} would fit"
+    require(f"the gradient by path at {lags} lags, {most} skips, {n} units", per_skip * (most + 1), fits)
+    moved = np.zeros((max(lags - 1, 1), most + 1, n, n))  # J_{t+j} xi_j(s): what enters h_{t+j+1}
+    norms = np.zeros((lags, most + 1))
+    for k in range(lags):
+        sums = np.zeros((most + 1, n, n))
+        sums[0] = ways[k, 0] * np.eye(n)
+        if k:
+            past = moved[:k, :-1].reshape(k, -1) if most else np.zeros((k, 0))
+            sums[1:] = (ways[k, 1 : k + 1] @ past).reshape(most, n, n)
+        norms[k] = np.linalg.norm(sums, order, axis=(1, 2))
+        if k < lags - 1:
+            moved[k] = jacobians[k] @ sums
+    return norms
+
+
+def norms_of_totals(
+    jacobians: Float[np.ndarray, "... n n"], ways: Float[np.ndarray, "K K"], n: int, order: Any
+) -> Float[np.ndarray, " K"]:
+    """Return the norm of C_k = E_k + sum_j F_{k,j} C_j by lag."""
+    lags = len(ways)
+    most = int((allowance() // (8 * n * n)) ** 0.5)
+    require(f"the gradient at {lags} lags of {n} units", 8 * lags * n * n, f"{most} lags would fit")
+    moved, totals = np.zeros((lags, n * n)), np.empty(lags)
+    for k in range(lags):
+        total = ways[k, 0] * np.eye(n) + (ways[k, 1 : k + 1] @ moved[:k]).reshape(n, n)
+        totals[k] = np.linalg.norm(total, order)
+        if k < lags - 1:
+            moved[k] = ((jacobians if jacobians.ndim == 2 else jacobians[k]) @ total).ravel()
+    return totals
+
 
 _ORDERS = {"frobenius": "fro", "spectral": 2}
 _SHOWN = 7

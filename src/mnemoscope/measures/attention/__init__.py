@@ -1,1 +1,0 @@
-"""Gradients through attention: paths by the number of states they pass."""
