@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, Generic, TypeVar
 
@@ -26,12 +27,15 @@ class Registry(Generic[T]):
         point names an object that is registered under the entry point's own name.
     accepts
         What an entry point must lead to; by default a class.
+    table
+        Modules of our own by the names that they register when they are imported, which is when one is asked for.
     """
 
-    def __init__(self, sort: str, group: str, accepts: type = type) -> None:
+    def __init__(self, sort: str, group: str, accepts: type = type, table: Mapping[str, str] | None = None) -> None:
         self.sort = sort
         self.group = group
         self._accepts = accepts
+        self._table = dict(table or {})
         self._entries: dict[str, T] = {}
         self._plugins_loaded = False
 
@@ -49,20 +53,22 @@ class Registry(Generic[T]):
     def names(self) -> list[str]:
         """Return all names, sorted."""
         self._load_plugins()
-        return sorted(self._entries)
+        return sorted({*self._entries, *self._table})
 
     def __getitem__(self, name: str) -> T:
+        if name not in self._entries and name in self._table:
+            import_module(self._table[name])
         if name not in self._entries:
             self._load_plugins()
         if name not in self._entries:
-            near = nearest(name, self._entries)
-            hint = f"did you mean {near!r}?" if near else f"known: {', '.join(sorted(self._entries))}"
+            near = nearest(name, self.names())
+            hint = f"did you mean {near!r}?" if near else f"known: {', '.join(self.names())}"
             raise UserError(f"there is no {self.sort} named {name!r}; {hint}")
         return self._entries[name]
 
     def __contains__(self, name: object) -> bool:
         self._load_plugins()
-        return name in self._entries
+        return name in self._entries or name in self._table
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names())
@@ -72,7 +78,7 @@ class Registry(Generic[T]):
             return
         self._plugins_loaded = True
         for point in entry_points(group=self.group):
-            if point.name in self._entries:
+            if point.name in self._entries or point.name in self._table:
                 continue
             try:
                 entry: Any = point.load()

@@ -1,35 +1,20 @@
 """Networks: cells, the stack that makes layers of them, and the table of all by name.
 
+A network's class is imported when it is first used.
+
 >>> import mnemoscope as ms
 >>> layer = ms.nn.NNRNN(3, 64)
 >>> type(ms.nn.create("nnrnn", input_size=3, hidden_size=64)).__name__ == type(layer).__name__
 True
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from mnemoscope.nn.automaton import WeightedAutomaton
 from mnemoscope.nn.feature_maps import AffineReLU, Powers, RandomFeatures
 from mnemoscope.nn.network import Network
-from mnemoscope.nn.networks.birnn import BIRNN
-from mnemoscope.nn.networks.cp import CP
-from mnemoscope.nn.networks.cprnn import CPBIRNN, CPRNN
-from mnemoscope.nn.networks.elman import IRNN, RNN, LinearRNN, OrthRNN
-from mnemoscope.nn.networks.eurnn import EURNN
-from mnemoscope.nn.networks.exprnn import ExpRNN
-from mnemoscope.nn.networks.full_urnn import FullURNN
-from mnemoscope.nn.networks.gated import GRU, LSTM
-from mnemoscope.nn.networks.goru import GORU
-from mnemoscope.nn.networks.h_detach import HDetachLSTM
-from mnemoscope.nn.networks.henaff import Henaff
-from mnemoscope.nn.networks.mirnn import MIRNN
-from mnemoscope.nn.networks.nnrnn import NNRNN
-from mnemoscope.nn.networks.ornn import ORNN
-from mnemoscope.nn.networks.rac import RAC
-from mnemoscope.nn.networks.scornn import SCORNN
-from mnemoscope.nn.networks.scurnn import SCURNN
-from mnemoscope.nn.networks.second_order import SecondOrderRNN
-from mnemoscope.nn.networks.soft_orth import SoftOrth
-from mnemoscope.nn.networks.tt import TT
-from mnemoscope.nn.networks.urnn import URNN
+from mnemoscope.nn.networks import TABLE
 from mnemoscope.nn.once import Once
 from mnemoscope.nn.parallel import Parallel, ParallelOptions
 from mnemoscope.nn.population import Population
@@ -41,46 +26,45 @@ from mnemoscope.nn.stack import Layer, Stack, StackOptions, Weights
 from mnemoscope.nn.storage import load, save
 from mnemoscope.nn.tensor_classifier import TensorClassifier
 
+if TYPE_CHECKING:
+    from mnemoscope.nn.networks.birnn import *
+    from mnemoscope.nn.networks.cp import *
+    from mnemoscope.nn.networks.cprnn import *
+    from mnemoscope.nn.networks.elman import *
+    from mnemoscope.nn.networks.eurnn import *
+    from mnemoscope.nn.networks.exprnn import *
+    from mnemoscope.nn.networks.full_urnn import *
+    from mnemoscope.nn.networks.gated import *
+    from mnemoscope.nn.networks.goru import *
+    from mnemoscope.nn.networks.h_detach import *
+    from mnemoscope.nn.networks.henaff import *
+    from mnemoscope.nn.networks.mirnn import *
+    from mnemoscope.nn.networks.nnrnn import *
+    from mnemoscope.nn.networks.ornn import *
+    from mnemoscope.nn.networks.rac import *
+    from mnemoscope.nn.networks.scornn import *
+    from mnemoscope.nn.networks.scurnn import *
+    from mnemoscope.nn.networks.second_order import *
+    from mnemoscope.nn.networks.soft_orth import *
+    from mnemoscope.nn.networks.tt import *
+    from mnemoscope.nn.networks.urnn import *
+
+_FILES = {place.partition(":")[2]: place.partition(":")[0] for place in TABLE.values()}
+
 __all__ = [
-    "BIRNN",
-    "CP",
-    "CPBIRNN",
-    "CPRNN",
-    "EURNN",
-    "GORU",
-    "GRU",
-    "IRNN",
-    "LSTM",
-    "MIRNN",
-    "NNRNN",
-    "ORNN",
-    "RAC",
-    "RNN",
-    "SCORNN",
-    "SCURNN",
-    "TT",
-    "URNN",
     "AffineReLU",
     "Card",
-    "ExpRNN",
-    "FullURNN",
-    "HDetachLSTM",
-    "Henaff",
     "Layer",
-    "LinearRNN",
     "Network",
     "NetworkSpec",
     "Once",
-    "OrthRNN",
     "Parallel",
     "ParallelOptions",
     "Population",
     "Powers",
     "RandomFeatures",
     "Recurrent",
-    "SecondOrderRNN",
     "SequenceNetwork",
-    "SoftOrth",
     "Stack",
     "StackOptions",
     "TensorClassifier",
@@ -93,3 +77,13 @@ __all__ = [
     "network",
     "save",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _FILES:
+        raise AttributeError(f"module 'mnemoscope.nn' has no attribute {name!r}")
+    return getattr(import_module(f"mnemoscope.nn.networks.{_FILES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *_FILES])

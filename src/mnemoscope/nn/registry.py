@@ -12,11 +12,16 @@ from torch import nn
 from mnemoscope.core.errors import UserError, expected, nearest
 from mnemoscope.core.plugins import is_location, load_object
 from mnemoscope.core.registry import Registry
+from mnemoscope.nn.networks import TABLE
 
 __all__ = ["KINDS", "NETWORKS", "Card", "card", "create", "get", "names", "network"]
 
 KINDS = ("recurrent", "sequence", "classifier", "relational")
-NETWORKS: Registry[type[nn.Module]] = Registry("network", "mnemoscope.networks")
+NETWORKS: Registry[type[nn.Module]] = Registry(
+    "network",
+    "mnemoscope.networks",
+    table={name: f"mnemoscope.nn.networks.{place.split(':')[0]}" for name, place in TABLE.items()},
+)
 
 N = TypeVar("N", bound=type[nn.Module])
 

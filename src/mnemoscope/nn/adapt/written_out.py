@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from mnemoscope.nn.networks.gated import lstm_cell
+from mnemoscope.nn.ops.gates import lstm_cell
 from mnemoscope.nn.ops.scan import scan
 
 __all__ = ["WrittenOut"]

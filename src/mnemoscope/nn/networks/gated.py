@@ -11,11 +11,12 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
+from mnemoscope.nn.ops.gates import lstm_cell
 from mnemoscope.nn.ops.scan import transforming
 from mnemoscope.nn.registry import network
 from mnemoscope.nn.stack import Layer, Stack, Weights
 
-__all__ = ["GRU", "LSTM", "TorchGated", "lstm_cell"]
+__all__ = ["GRU", "LSTM", "TorchGated"]
 
 
 class TorchGated(Stack):
@@ -60,16 +61,6 @@ class TorchGated(Stack):
             y, _ = pad_packed_sequence(PackedSequence(data, packed.batch_sizes), total_length=x.shape[0])
         squeezed = tuple(part.squeeze(0) for part in last)
         return y, (squeezed if several else squeezed[0])
-
-
-def lstm_cell(
-    gates: Float[Tensor, "batch gates"], c: Float[Tensor, "batch n"]
-) -> tuple[Float[Tensor, "batch n"], tuple[Tensor, Tensor]]:
-    """Return output and state of an LSTM from its gates before their nonlinearities, in torch's order."""
-    i, f, g, o = gates.chunk(4, dim=-1)
-    c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
-    h = torch.sigmoid(o) * torch.tanh(c)
-    return h, (h, c)
 
 
 @network(

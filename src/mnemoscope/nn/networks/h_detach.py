@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from mnemoscope.core.errors import expected
-from mnemoscope.nn.networks.gated import lstm_cell
+from mnemoscope.nn.ops.gates import lstm_cell
 from mnemoscope.nn.registry import network
 from mnemoscope.nn.stack import Layer, Stack, StackOptions, Weights
 
