@@ -29,14 +29,22 @@ SETTINGS = {
     "smnist": {"side": 7},
     "start-end-similarity": {"length": 14, "symbols": 4, "alphabet": 5},
     "transfer-copy": {"delay": 5},
+    "dist-n": {"n": 4},
+    "dist-n-restricted": {"n": 5},
+    **{name: {} for name in ms.tasks.names() if ms.tasks.get(name).kind == "relational" and "dist-n" not in name},
 }
+
+FEW = [name for name in SETTINGS if ms.tasks.get(name).kind != "relational"] + ["dist-n-restricted", "games-between"]
+"""Every task but most of the relational ones, which share all but their problems (tests/tasks/relational)."""
 
 
 def small(name, data):
     """Return a task in a small size."""
     settings = dict(SETTINGS[name])
     if ms.tasks.get(name).dataset:
-        settings |= {"data": data, "verify": False}
+        settings |= {"data": data}
+    if ms.tasks.get(name).dataset and ms.tasks.get(name).kind != "relational":
+        settings |= {"verify": False}
     return ms.tasks.create(name, **settings)
 
 
@@ -44,7 +52,7 @@ def spread(task, batch, answers):
     """Put answers per sequence at the last step, and noise at all others."""
     if not batch.per_sequence:
         return answers
-    output = torch.randn(*batch.inputs.shape[:2], task.output_size, generator=torch.Generator().manual_seed(1))
+    output = torch.randn(*batch.mask.shape, task.output_size, generator=torch.Generator().manual_seed(1))
     output = output.to(answers.dtype)
     for number, length in enumerate(batch.lengths.tolist()):
         output[length - 1, number] = answers[number]
@@ -54,7 +62,7 @@ def spread(task, batch, answers):
 def perfect(task, batch):
     """Return the output of a network that is right, and sure of it."""
     targets = batch.targets
-    if task.kind == "classification":
+    if task.classifies:
         answers = 60.0 * F.one_hot(targets, task.output_size).double()
     elif task.kind == "binary":
         answers = 60.0 * (2 * targets.double() - 1)
@@ -65,7 +73,7 @@ def perfect(task, batch):
 
 def without_memory(task, batch):
     """Return the best output that knows the time and the task, and nothing of the sequence."""
-    steps, size = batch.inputs.shape[:2]
+    steps, size = batch.mask.shape
     shape = (size, task.output_size) if batch.per_sequence else (steps, size, task.output_size)
     answers = torch.zeros(shape, dtype=torch.float64)
     if task.name == "adding":

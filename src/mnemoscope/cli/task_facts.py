@@ -31,7 +31,7 @@ def overview(task: Task) -> dict[str, Any]:
         "input_size": _known(lambda: task.input_size),
         "output_size": _known(lambda: task.output_size),
         "difficulty": task.difficulty,
-        "axes": list(task.axes or (task.difficulty,)),
+        "axes": list(task.axes or filter(None, (task.difficulty,))),
         "baseline": _known(lambda: task.baseline),
         "naive": task.naive,
         "metric": task.metric,
@@ -43,8 +43,11 @@ def overview(task: Task) -> dict[str, Any]:
 
 def example(task: Task, batch: Batch) -> dict[str, Any]:
     """Return the first sequence of a batch, ready for JSON: symbols by their number."""
+    from mnemoscope.nn.panels import Panels
+
     steps = int(batch.lengths[0])
-    inputs = batch.inputs[:steps, 0]
+    panels = isinstance(batch.inputs, Panels)  # images are said by their numbers
+    inputs = (batch.inputs.index if panels else batch.inputs)[:steps, 0]
     symbols = task.glyphs() is not None and inputs.ndim == 2
     targets = batch.targets[0] if batch.per_sequence else batch.targets[:steps, 0]
     return {
@@ -72,26 +75,26 @@ def print_task(out: Console, task: Task, batch: Batch, picture: str | None) -> N
 
 def _drawn(task: Task, batch: Batch, width: int) -> list[str]:
     """Return the lines of a sequence: an image, or rows over time with what their signs mean."""
-    from mnemoscope.tasks.sketch import example_rows, fold, shades
+    from mnemoscope.tasks.sketch import example_rows, fitted, fold, shades
 
     images = task.pictures(batch)
     if not images:
         lines = list(fold(example_rows(task, batch), width))
         return [*lines, "", _legend(task, "".join(lines))]
-    beside = shades(images)
-    if max(map(len, beside)) <= width:
+    beside = shades(images) if len({len(image) for image in images.values()}) == 1 else []
+    if beside and max(map(len, beside)) <= width:
         return beside
-    return [line for name, image in images.items() for line in [*shades({name: image}), ""]]
+    return [line for name, image in images.items() for line in [*shades({name: fitted(image, width)}), ""]]
 
 
 def _facts(task: Task, facts: dict[str, Any], picture: str | None) -> dict[str, str]:
-    what = {"classification": "class", "regression": "number", "binary": "bit"}[task.kind]
+    what = {"classification": "class", "relational": "answer", "regression": "number", "binary": "bit"}[task.kind]
     size = [(task.steps, "step"), (facts["input_size"], "input"), (facts["output_size"], what)]
     settings = ", ".join(f"{name} = {_plain(value)}" for name, value in task.settings().items())
     found = {
         "settings": settings,
         "size": ", ".join(_counted(count, name) for count, name in size),
-        "harder by": ", ".join(facts["axes"]),
+        "harder by": ", ".join(facts["axes"]) or "nothing that can be set step by step",
         "baseline": f"{facts['baseline']:.4g}" + ("" if task.naive.isdigit() else f" ({task.naive})"),
         "score": task.metric,
         "reference": "; ".join(facts["cited"]),

@@ -30,6 +30,7 @@ class Panels(NamedTuple):
 
         Examples
         --------
+        >>> import torch
         >>> Panels(torch.rand(5, 3, 8, 8), torch.tensor([[0, 4], [4, 4], [1, 0]])).dense().shape
         torch.Size([3, 2, 3, 8, 8])
         """

@@ -1,5 +1,6 @@
 """Tasks: problems that a network must remember something to solve."""
 
+from mnemoscope.tasks import relational
 from mnemoscope.tasks.adding import Adding
 from mnemoscope.tasks.base import Evaluation, Task
 from mnemoscope.tasks.batch import Batch, Splits
@@ -43,5 +44,6 @@ __all__ = [
     "create",
     "get",
     "names",
+    "relational",
     "task",
 ]

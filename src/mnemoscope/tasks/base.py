@@ -40,14 +40,15 @@ class Task(ABC):
     name
         Under which it is registered.
     kind
-        What the targets are, and so the loss: ``"classification"`` (cross entropy of logits), ``"regression"`` (mean
-        squared error) or ``"binary"`` (binary cross entropy of logits, one per number).
+        What the targets are, and so the loss: ``"classification"`` (cross entropy of logits), ``"relational"`` (the
+        same, one answer for a sequence of images), ``"regression"`` (mean squared error) or ``"binary"`` (binary cross
+        entropy of logits, one per number).
     metric
         The score in words.
     naive
         The formula of `baseline` in the settings' names.
     difficulty
-        The setting that makes the task harder as it grows.
+        The setting that makes the task harder as it grows; empty where there is none.
     axes
         All settings of which that can be said, when there are more than this one.
     streams
@@ -89,6 +90,11 @@ class Task(ABC):
     @abstractmethod
     def draw(self, batch: int, generator: torch.Generator | None) -> Batch:
         """Draw fresh sequences on the generator's device: what a task writes, and `sample` calls."""
+
+    @property
+    def classifies(self) -> bool:
+        """Whether an answer is one of several classes."""
+        return self.kind in ("classification", "relational")
 
     @property
     def embedding(self) -> int | None:
@@ -167,7 +173,7 @@ class Task(ABC):
             (batch, output_size) of the last step will do.
         """
         answers, targets = self._counted(output, batch, batch.mask)
-        if self.kind == "classification":
+        if self.classifies:
             return F.cross_entropy(answers, targets)
         if self.kind == "binary":
             return F.binary_cross_entropy_with_logits(answers, targets.to(answers.dtype))
@@ -184,7 +190,7 @@ class Task(ABC):
         `scored`, or 1 - MSE / baseline (regression).
         """
         answers, targets = self._counted(output, batch, self.scored(batch))
-        if self.kind == "classification":
+        if self.classifies:
             return float((answers.argmax(-1) == targets).double().mean())
         if self.kind == "binary":
             return float(((answers > 0) == (targets > 0.5)).double().mean())
@@ -207,6 +213,8 @@ class Task(ABC):
         return {}
 
     def _axis(self, axis: str | None) -> str:
+        if not self.difficulty:
+            raise UserError(f"the task {self.name} has no setting that makes it harder step by step")
         return self.difficulty if axis is None else choice("axis", axis, self.axes or (self.difficulty,))
 
     def _counted(self, output: Any, batch: Batch, mask: Bool[Tensor, "time batch"]) -> tuple[Tensor, Tensor]:
@@ -214,7 +222,7 @@ class Task(ABC):
         output = self._flat(output, batch)
         if batch.per_sequence:
             answers = output if output.ndim == 2 else last_step(output, batch.lengths)
-            return (answers if self.kind == "classification" else answers.squeeze(-1)), batch.targets
+            return (answers if self.classifies else answers.squeeze(-1)), batch.targets
         return output[mask], batch.targets[mask]
 
     def _flat(self, output: Any, batch: Batch) -> Tensor:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mnemoscope.core.errors import UserError, expected
-from mnemoscope.tasks.reading import Damaged, content
+from mnemoscope.tasks.reading import Damaged, content, pictures
 
 __all__ = ["DATASETS", "VARIABLE", "DataFile", "Dataset", "data_folder", "find", "read", "state"]
 
@@ -33,12 +33,15 @@ class DataFile:
         Of the content, where we have seen it.
     others
         Other names under which people keep it.
+    folder
+        Whether it is a folder of PNG images; its content is then that of all of them, in the order of their numbers.
     """
 
     name: str
     size: int
     sha256: str | None = None
     others: tuple[str, ...] = ()
+    folder: bool = False
 
 
 @dataclass(frozen=True)
@@ -104,8 +107,26 @@ _PTB = Dataset(
     "LDC User Agreement, LDC99T42",
     ("ptb",),
 )
+_SYMBOLS = Dataset(
+    "symbols",
+    "symbol images of relational tasks",
+    (
+        DataFile(
+            "imgs", 33166, "4e2f5e88acf322a563b9a96a854b6d893e4befff9ec26b7f53f912c2f5857c3c", ("symbols",), folder=True
+        ),
+    ),
+    ("esbn_imgs", "esbn"),
+    "https://github.com/taylorwwebb/emergent_symbols, folder imgs, or any 100 distinct PNG images of 32 x 32 pixels; "
+    "without them tasks draw shapes of their own",
+    "Apache 2.0",
+    (
+        *("comparison", "dist-n", "dist-n-restricted", "dist3", "identity-rules", "identity-rules-4"),
+        *("identity-rules-4-flipped", "identity-rules-4-flipped-missing", "identity-rules-4-missing", "rmts", "rmts-3"),
+        *("same-different", "same-different-6", "separated-inputs", "transitive-comparison"),
+    ),
+)
 
-DATASETS = {dataset.name: dataset for dataset in (_MNIST, _SHAKESPEARE, _PTB)}
+DATASETS = {dataset.name: dataset for dataset in (_MNIST, _SHAKESPEARE, _PTB, _SYMBOLS)}
 """Every data set by its name."""
 
 
@@ -126,7 +147,7 @@ def find(dataset: Dataset, file: DataFile, folder: Path) -> Path | None:
     """Return where a file is, compressed or not, in the folder or in one of the set's own below it."""
     names = [name + ending for name in (file.name, *file.others) for ending in ("", ".gz")]
     places = (folder / below / name for below in ("", *dataset.folders) for name in names)
-    return next((place for place in places if place.is_file()), None)
+    return next((place for place in places if (place.is_dir() if file.folder else place.is_file())), None)
 
 
 def read(dataset: Dataset, file: DataFile, folder: Path | None, verify: bool) -> bytes:
@@ -171,7 +192,7 @@ def state(dataset: Dataset, file: DataFile, folder: Path | None) -> tuple[str, P
     if path is None:
         return "missing", None
     try:
-        found = content(path)
+        found = b"".join(image for _, image in pictures(path)) if file.folder else content(path)
     except Damaged:
         return "damaged", path
     if _difference(file, path, found):

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import gzip
 import io
+import re
 import struct
 import zlib
 from pathlib import Path
 
 import numpy as np
 
-__all__ = ["Damaged", "content", "idx_array"]
+__all__ = ["Damaged", "content", "idx_array", "pictures"]
 
 LIMIT = 1 << 28
 """More bytes than any file of ours has: what claims to be larger is not read."""
+
+_MOST = 10_000
+"""More images than any folder of ours has."""
 
 _MAGIC = {1: 2049, 3: 2051}
 """The first four bytes of an idx file of bytes, by its number of axes."""
@@ -40,6 +44,21 @@ def content(path: Path) -> bytes:
     if len(packed) > LIMIT:
         raise Damaged(f"it has more than {LIMIT >> 20} MiB")
     return packed
+
+
+def pictures(folder: Path) -> list[tuple[str, bytes]]:
+    """Return names and bytes of the PNG files of a folder, numbers in their names in order: 2.png before 10.png."""
+    try:
+        names = [path.name for path in folder.iterdir() if path.suffix.lower() == ".png"]
+    except OSError as error:
+        raise Damaged(error.strerror or str(error)) from None
+    if len(names) > _MOST:
+        raise Damaged(f"it has more than {_MOST} images")
+    return [(name, content(folder / name)) for name in sorted(names, key=_numbers_in_order)]
+
+
+def _numbers_in_order(name: str) -> list[tuple[int, str]]:
+    return [(int(part), "") if part.isdigit() else (0, part) for part in re.split(r"(\d+)", name)]
 
 
 def idx_array(data: bytes, axes: int) -> np.ndarray:

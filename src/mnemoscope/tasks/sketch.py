@@ -9,10 +9,12 @@ from typing import NamedTuple
 import numpy as np
 from torch import Tensor
 
+from mnemoscope.nn.panels import Panels
 from mnemoscope.tasks.base import Task
 from mnemoscope.tasks.batch import Batch
+from mnemoscope.tasks.glyphs import BLANK, letters
 
-__all__ = ["Row", "example_rows", "fold", "image_lines", "shades"]
+__all__ = ["Row", "example_rows", "fitted", "fold", "image_lines", "shades"]
 
 _KEPT = 2
 """Steps shown at either end of a run of equal ones; what lies between is left out and counted."""
@@ -32,7 +34,9 @@ def example_rows(task: Task, batch: Batch, which: int = 0) -> list[Row]:
     steps = int(batch.lengths[which])
     mask = batch.mask[:steps, which].tolist()
     scored = task.scored(batch)[:steps, which].tolist()
-    rows = [*_inputs(task, batch.inputs[:steps, which]), *_targets(task, batch, which, mask)]
+    inputs = batch.inputs
+    given = _panels(inputs, which) if isinstance(inputs, Panels) else _inputs(task, inputs[:steps, which])
+    rows = [*given, *_targets(task, batch, which, mask)]
     rows.append(Row("loss", ["•" if counts else " " for counts in mask]))
     return [*rows, Row("score", ["•" if counts else " " for counts in scored])]
 
@@ -54,8 +58,18 @@ def fold(rows: Sequence[Row], width: int) -> Iterator[str]:
             yield f"{row.name:<{names}}  {' '.join(f'{cells[place]:<{wide}}' for _, cells in part)}".rstrip()
 
 
+def fitted(image: np.ndarray, width: int) -> np.ndarray:
+    """Return an image averaged down, by a whole factor, to two letters a pixel within a width."""
+    factor = max(-(-2 * image.shape[1] // width), 1)
+    rows, columns = -(-image.shape[0] // factor), -(-image.shape[1] // factor)
+    room = [(0, rows * factor - image.shape[0]), (0, columns * factor - image.shape[1]), *[(0, 0)] * (image.ndim - 2)]
+    found: np.ndarray = np.pad(image, room).reshape(rows, factor, columns, factor, *image.shape[2:]).mean((1, 3))
+    return found
+
+
 def image_lines(image: np.ndarray) -> list[str]:
-    """Return an image with values in [0, 1] as lines of shaded blocks, two letters a pixel."""
+    """Return an image with values in [0, 1] as lines of shaded blocks, two letters a pixel; colours as their mean."""
+    image = image if image.ndim == 2 else image.mean(-1)
     return ["".join(2 * _SHADES[round(float(value) * (len(_SHADES) - 1))] for value in line) for line in image]
 
 
@@ -65,6 +79,17 @@ def shades(pictures: dict[str, np.ndarray]) -> list[str]:
     widths = [max(map(len, block)) for block in blocks]
     lines = zip(*blocks, strict=True)
     return ["   ".join(f"{cell:<{wide}}" for cell, wide in zip(line, widths, strict=True)).rstrip() for line in lines]
+
+
+def _panels(panels: Panels, which: int) -> list[Row]:
+    """Return a row of letters: equal images have one letter, empty ones a dot."""
+    images = panels.images[panels.index[:, which]].flatten(1).tolist()
+    known: dict[tuple[float, ...], str] = {}
+    signs = iter(letters(len(images)))
+    for image in map(tuple, images):
+        if image not in known:
+            known[image] = next(signs) if any(image) else BLANK
+    return [Row("input", [known[tuple(image)] for image in images])]
 
 
 def _inputs(task: Task, inputs: Tensor) -> list[Row]:

@@ -72,7 +72,7 @@ class Objective:
         counted, first, targets = self._counted(hidden, batch)
         readout = self.model.readout
         assert isinstance(readout, nn.Linear)
-        if self.task.kind == "classification":
+        if self.task.classifies:
             if torch.is_autocast_enabled(hidden.device.type):
                 logits = readout(rows_from(counted, first)).mT
             else:
@@ -98,7 +98,7 @@ class Objective:
         if last is not None:
             return hidden, steps - last, batch.targets[steps - last :].flatten(0, 1)
         mask, targets = batch.mask.flatten(), batch.targets.flatten(0, 1)
-        if self.task.kind == "classification" and count > _GATHER * mask.numel():
+        if self.task.classifies and count > _GATHER * mask.numel():
             return hidden, 0, targets.masked_fill(~mask, _IGNORED)
         chosen = mask.nonzero().squeeze(1)
         return hidden.flatten(0, 1).index_select(0, chosen).unsqueeze(0), 0, targets.index_select(0, chosen)
