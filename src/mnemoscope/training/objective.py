@@ -170,7 +170,7 @@ def stacked_losses(
     """
     counted, first, targets, mask = _counted(hidden, batches)
     weight, bias = weights["readout.weight"], weights.get("readout.bias")
-    if task.kind == "classification":
+    if task.classifies:
         logits = class_major(counted, weight, bias, buffers, first)
         losses = F.cross_entropy(logits, targets.flatten(1), reduction="none")
         return _mean(losses.view_as(targets), mask)
