@@ -1,5 +1,6 @@
 """What torch's own tools do to a torch.nn.RNN they can do to every network here."""
 
+import copy
 import pickle
 
 import pytest
@@ -21,11 +22,45 @@ def test_a_layer_can_be_built_without_memory(name):
     assert all(parameter.is_meta for parameter in build(name, device="meta").parameters())
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if not list(build(name).buffers())])
-def test_a_layer_without_memory_takes_weights_by_assignment(name):
-    given, empty, x = build(name), build(name, device="meta"), torch.randn(5, 2, 3)
+def assigned(name, given):
+    empty = build(name, device="meta")
     empty.load_state_dict(given.state_dict(), assign=True)
-    assert torch.equal(empty(x)[0], given(x)[0])
+    return empty
+
+
+def assigned_in_a_context(name, given):
+    with torch.device("meta"):
+        empty = build(name)
+    empty.load_state_dict(given.state_dict(), assign=True)
+    return empty
+
+
+def emptied(name, given):
+    layer = build(name, device="meta").to_empty(device="cpu")
+    for tensor in (*layer.parameters(), *layer.buffers()):
+        tensor.detach().fill_(7)
+    layer.reset_parameters(torch.Generator().manual_seed(3))
+    return layer
+
+
+@pytest.mark.parametrize("way", [assigned, assigned_in_a_context, emptied])
+@pytest.mark.parametrize("name", NAMES)
+def test_a_layer_built_without_memory_is_the_layer_built_with_it(name, way):
+    given = build(name, generator=torch.Generator().manual_seed(3))
+    layer, x = way(name, given), torch.randn(5, 2, 3)
+    assert not any(tensor.is_meta for tensor in (*layer.parameters(), *layer.buffers()))
+    assert torch.equal(layer(x)[0], given(x)[0])
+    layer.reset_parameters(torch.Generator().manual_seed(4))
+    given.reset_parameters(torch.Generator().manual_seed(4))
+    assert torch.equal(layer(x)[0], given(x)[0])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_copies_and_types(name):
+    layer, x = build(name), torch.randn(5, 2, 3)
+    for twin in (copy.deepcopy(layer), pickle.loads(pickle.dumps(layer)), build(name).double().float()):
+        twin.load_state_dict(layer.state_dict())
+        assert torch.equal(twin(x)[0], layer(x)[0])
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")

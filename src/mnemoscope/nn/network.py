@@ -125,6 +125,7 @@ class Network(nn.Module, ABC):
             raise expected("generator", "a torch.Generator or None", generator)
         self._factory = {"device": device, "dtype": self._real_dtype(dtype)}
         self._initialisers, self._layers = {}, []
+        self.register_load_state_dict_post_hook(_follow_parameters)  # type: ignore[no-untyped-call]
 
     def _declare_layer(self, layer: Layer) -> None:
         self._layers.append(layer)
@@ -435,6 +436,11 @@ def _draw_module(module: nn.Module, generator: torch.Generator | None) -> None:
             reset = getattr(part, "reset_parameters", None) or getattr(part, "_reset_parameters", None)
             if reset is not None:
                 reset()
+
+
+def _follow_parameters(network: Network, _: Any) -> None:
+    for transition, own in network._transitions():
+        transition.follow(own)
 
 
 @torch.no_grad()

@@ -108,8 +108,14 @@ class Transition(nn.Module, ABC):
     @torch.no_grad()
     def reset(self, parameters: Sequence[Tensor], generator: torch.Generator | None = None) -> None:
         """Draw the parameters anew, in place."""
-        for parameter, value in zip(parameters, self.sample(generator), strict=True):
+        for parameter, value in zip(parameters, self.draw(generator), strict=True):
             parameter.copy_(value)
+
+    def follow(self, parameters: Sequence[Tensor]) -> None:
+        """Take type and device of parameters that were put in the place of others."""
+        for part in self.modules():
+            if isinstance(part, Transition):
+                part._like = parameters[0].detach().new_empty(0)
 
     def orthogonal(self, parameters: Sequence[Tensor]) -> list[Tensor]:
         """Return the parameters that move an orthogonal matrix."""

@@ -43,7 +43,17 @@ class ScaledCayley(SkewTransition):
         super().__init__(size, "real", init)
         if isinstance(negative, bool) or not isinstance(negative, int) or not 0 <= negative <= size:
             raise expected("negative", f"an integer from 0 to {size}", negative)
-        self.register_buffer("signs", torch.where(torch.arange(size) < size - negative, 1.0, -1.0))
+        self.negative = negative
+        self.register_buffer("signs", torch.ones(size))
+        self._set_signs()
+
+    def _set_signs(self) -> None:
+        self.signs.fill_(1.0)[self.size - self.negative :] = -1.0
+
+    def draw(self, generator: torch.Generator | None) -> tuple[Tensor, ...]:
+        """Draw A as `init` says."""
+        self._set_signs()
+        return super().draw(generator)
 
     def map(self, *parameters: Tensor) -> Float[Tensor, "n n"]:
         """Return cayley(A) D."""

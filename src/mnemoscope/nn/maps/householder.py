@@ -26,23 +26,19 @@ class Householder(Transition):
     set_name: ClassVar[str] = "an orthogonal matrix that the chosen number of reflections reaches"
     orthogonal_parameters = (0,)
     signs: Tensor
-    _rows: Tensor
-    _columns: Tensor
 
     def __init__(self, size: int, reflections: int) -> None:
         super().__init__(size)
         if isinstance(reflections, bool) or not isinstance(reflections, int) or not 1 <= reflections <= size:
             raise expected("reflections", f"an integer from 1 to hidden_size = {size}", reflections)
         self.reflections = reflections
-        rows, columns = torch.triu_indices(reflections, size)
-        self.register_buffer("_rows", rows, persistent=False)
-        self.register_buffer("_columns", columns, persistent=False)
+        self._upper = tuple(torch.triu_indices(reflections, size, device="cpu"))
         self.register_buffer("signs", torch.ones(size))
 
     @property
     def shapes(self) -> tuple[tuple[int, ...], ...]:
         """All entries of the vectors that may differ from zero: m n - m (m-1) / 2."""
-        return ((len(self._rows),),)
+        return ((len(self._upper[0]),),)
 
     def draw(self, generator: torch.Generator | None) -> tuple[Tensor, ...]:
         """Draw reflections that turn each axis into a uniform direction: for m = n, V is uniform.
@@ -105,11 +101,11 @@ class Householder(Transition):
         return vectors, rest
 
     def _pack(self, vectors: Float[Tensor, "m n"]) -> tuple[Tensor, ...]:
-        return (vectors[self._rows.cpu(), self._columns.cpu()],)
+        return (vectors[self._upper],)
 
     def _compact(self, packed: Tensor) -> tuple[Float[Tensor, "m n"], Float[Tensor, "m m"]]:
         zero = packed.new_zeros(self.reflections, self.size)
-        vectors = zero.index_put((self._rows, self._columns), packed)
+        vectors = zero.index_put(self._upper, packed)
         vectors = vectors / torch.linalg.vector_norm(vectors, dim=1, keepdim=True)
         gram = vectors @ vectors.mT
         return vectors, gram.triu(1) + 0.5 * torch.eye(self.reflections, dtype=packed.dtype, device=packed.device)

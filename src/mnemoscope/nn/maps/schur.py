@@ -45,8 +45,6 @@ class Schur(Transition):
 
     set_name: ClassVar[str] = "a real matrix that the chosen blocks reach"
     orthogonal_parameters = (0,)
-    _rows: Tensor
-    _columns: Tensor
     orthogonal_map: Exponential
 
     def __init__(self, size: int, block: str, gamma: str, delta: float, decay: float, init: str = "henaff") -> None:
@@ -58,12 +56,11 @@ class Schur(Transition):
                 raise expected(name, "a number that is not negative", value)
         self.delta, self.decay = float(delta), float(decay)
         self.orthogonal_map = Exponential(size, init=init)
-        rows, columns = torch.tril_indices(size, size, -1)
+        rows, columns = torch.tril_indices(size, size, -1, device="cpu")
         if block != "published":
             outside = rows // 2 != columns // 2
             rows, columns = rows[outside], columns[outside]
-        self.register_buffer("_rows", rows, persistent=False)
-        self.register_buffer("_columns", columns, persistent=False)
+        self._lower = (rows, columns)
 
     @property
     def _names(self) -> tuple[str, ...]:
@@ -76,7 +73,7 @@ class Schur(Transition):
     def shapes(self) -> tuple[tuple[int, ...], ...]:
         """A, theta, T; then gamma unless clamped; then log r when balanced."""
         pairs = self.size // 2
-        sizes = {"theta": pairs, "lower": len(self._rows), "gamma": self.size - pairs, "log_ratio": pairs}
+        sizes = {"theta": pairs, "lower": len(self._lower[0]), "gamma": self.size - pairs, "log_ratio": pairs}
         return tuple(self.orthogonal_map.shapes[0] if name == "skew" else (sizes[name],) for name in self._names)
 
     def named(self, parameters: Sequence[Tensor]) -> dict[str, Tensor]:
@@ -106,7 +103,7 @@ class Schur(Transition):
         diagonal = gamma * p["theta"].cos()
         sine = gamma * p["theta"].sin()
         last = p["gamma"][self.size // 2 :]
-        theta = p["lower"].new_zeros(self.size, self.size).index_put((self._rows, self._columns), p["lower"])
+        theta = p["lower"].new_zeros(self.size, self.size).index_put(self._lower, p["lower"])
         rows = torch.cat([even, even + 1, even, even + 1])
         columns = torch.cat([even, even + 1, even + 1, even])
         values = torch.cat([diagonal, diagonal, -sine * ratio, sine / ratio])
@@ -164,7 +161,7 @@ class Schur(Transition):
         if self.gamma == "clamped" and (distance := float(np.abs(gamma - 1).max())) > allowed:
             raise expected("the matrix", "one with eigenvalues of modulus 1, as gamma is clamped", 1 + distance)
         skew = self.orthogonal_map.solve(torch.from_numpy(p))[0].numpy()
-        lower = form[self._rows.cpu().numpy(), self._columns.cpu().numpy()]
+        lower = form[tuple(index.numpy() for index in self._lower)]
         return {"skew": skew, "theta": theta, "lower": lower, "gamma": gamma, "log_ratio": np.log(ratio)}
 
     def _block(self, a: float, b: float, c: float, d: float) -> tuple[float, float, float, float]:

@@ -38,8 +38,6 @@ class SkewTransition(Transition):
     """
 
     orthogonal_parameters: tuple[int, ...] = (0,)
-    _rows: Tensor
-    _columns: Tensor
 
     def __init__(self, size: int, field: str = "real", init: str = "henaff") -> None:
         super().__init__(size)
@@ -47,9 +45,8 @@ class SkewTransition(Transition):
         self.init = choice("init", init, SKEW_INITS)
         if field == "complex":
             self.orthogonal_parameters = (0, 1, 2)
-        rows, columns = torch.triu_indices(size, size, 1)
-        self.register_buffer("_rows", rows, persistent=False)
-        self.register_buffer("_columns", columns, persistent=False)
+        # No buffer: one that is not saved would stay without values after `load_state_dict(assign=True)` from meta.
+        self._upper = tuple(torch.triu_indices(size, size, 1, device="cpu"))
 
     @property
     def skew_shapes(self) -> tuple[tuple[int, ...], ...]:
@@ -66,13 +63,13 @@ class SkewTransition(Transition):
         """Return A."""
         upper = parameters[0] if self.field == "real" else torch.complex(parameters[0], parameters[1])
         zero = upper.new_zeros(self.size, self.size)
-        matrix = zero.index_put((self._rows, self._columns), upper)
+        matrix = zero.index_put(self._upper, upper)
         matrix = matrix - matrix.mH
         return matrix if self.field == "real" else matrix + torch.diag(1j * parameters[2])
 
     def coordinates(self, matrix: Inexact[Tensor, "n n"]) -> tuple[Tensor, ...]:
         """Return the parameters of a skew matrix."""
-        upper = matrix[self._rows.cpu(), self._columns.cpu()]
+        upper = matrix[self._upper]
         return (upper,) if self.field == "real" else (upper.real, upper.imag, matrix.diagonal().imag)
 
     @abstractmethod
