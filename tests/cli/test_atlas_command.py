@@ -7,7 +7,7 @@ import typer
 from typer.testing import CliRunner
 
 from mnemoscope.cli.atlas import COLUMNS, app
-from mnemoscope.cli.group import Commands
+from mnemoscope.cli.terminal import Commands
 from mnemoscope.profiles import atlas
 from mnemoscope.profiles.atlas.file import SHIPPED
 

@@ -89,10 +89,10 @@ def test_a_mistake_as_a_process(process):
 
 def test_an_unforeseen_error_is_exit_code_1_with_its_traceback(process, tmp_path):
     (tmp_path / "broken.py").write_text(
-        "import mnemoscope.cli.facts as facts\n"
+        "import mnemoscope.cli.networks as facts\n"
         "def fail(*args): raise RuntimeError('unforeseen')\n"
         "facts.docs.summary = fail\n"
-        "class Net(facts.nn.Module): pass\n"
+        "import torch\nclass Net(torch.nn.Module): pass\n"
     )
     done = process("show", f"{tmp_path / 'broken.py'}:Net")
     assert (done.returncode, done.stdout) == (1, "")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mnemoscope.cli.output import Json, console, error_console, print_json, quiet
+from mnemoscope.cli.terminal import Json, console, error_console, print_json, quiet
 
 if TYPE_CHECKING:
     from mnemoscope.profiles.atlas import Atlas

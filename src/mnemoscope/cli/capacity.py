@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mnemoscope.cli.group import FAILURE
-from mnemoscope.cli.output import Json, console, print_json, quiet
-from mnemoscope.cli.warned import warned
+from mnemoscope.cli.terminal import FAILURE, Json, console, print_json, quiet, shown_warnings
 from mnemoscope.core.errors import UserError, expected, positive_int
 
 if TYPE_CHECKING:
@@ -164,7 +162,7 @@ def _search(
 
     place = folder if folder is None or depths == 1 else folder / f"depth-{depth}"
     try:
-        with quiet(), warned():
+        with quiet(), shown_warnings():
             return training.capacity(
                 network,
                 task,

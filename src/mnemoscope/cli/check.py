@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from mnemoscope.cli.group import FAILURE
-from mnemoscope.cli.output import Json, console, error_console, print_json, quiet
+from mnemoscope.cli.terminal import FAILURE, Json, console, error_console, print_json, quiet
 
 if TYPE_CHECKING:
     from mnemoscope.testing import Report

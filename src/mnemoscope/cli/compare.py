@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from mnemoscope.cli.output import Json
 from mnemoscope.cli.profiling import (
     Asked,
     Budget,
@@ -23,6 +22,7 @@ from mnemoscope.cli.profiling import (
     Set,
     Train,
 )
+from mnemoscope.cli.terminal import Json
 
 __all__ = ["compare"]
 

@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from mnemoscope.cli.output import Json, console, print_json
 from mnemoscope.cli.tasks import Data
+from mnemoscope.cli.terminal import Json, console, print_json
 
 if TYPE_CHECKING:
     from mnemoscope.tasks.datasets import Dataset

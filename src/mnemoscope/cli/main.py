@@ -12,8 +12,7 @@ from mnemoscope.cli.capacity import capacity
 from mnemoscope.cli.check import check
 from mnemoscope.cli.compare import compare
 from mnemoscope.cli.data import data
-from mnemoscope.cli.group import Commands
-from mnemoscope.cli.measure import app as measure
+from mnemoscope.cli.measure.command import app as measure
 from mnemoscope.cli.networks import cite, networks, show
 from mnemoscope.cli.profile import profile
 from mnemoscope.cli.resume import resume
@@ -21,6 +20,7 @@ from mnemoscope.cli.runs import app as runs
 from mnemoscope.cli.study import app as study
 from mnemoscope.cli.tasks import app as task
 from mnemoscope.cli.tasks import tasks
+from mnemoscope.cli.terminal import Commands
 from mnemoscope.cli.theory import app as theory
 from mnemoscope.cli.train import train
 

@@ -1,8 +1,9 @@
-"""From the signature of a function to the options of a command, and from their text to values."""
+"""Options of commands: made from the signature of a function, and their text read as values."""
 
 from __future__ import annotations
 
 import ast
+import inspect
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -15,7 +16,7 @@ from mnemoscope.core.arrays import ARRAYS, read_array
 from mnemoscope.core.docs import REQUIRED, Argument, function_arguments
 from mnemoscope.core.errors import Description, UserError, expected
 
-__all__ = ["Option", "options_of"]
+__all__ = ["Option", "make_command", "named_values", "options_of", "plain_value"]
 
 _SIMPLE = {
     "int": "int",
@@ -205,3 +206,38 @@ def named_values(texts: Collection[str], flag: str = "--option") -> dict[str, An
             raise expected(flag, "NAME=VALUE, as in nonlinearity=relu", Description(repr(text)))
         found[name] = plain_value(value)
     return found
+
+
+def make_command(
+    name: str, run: Callable[..., None], parameters: dict[str, tuple[Any, Any]], help: str, surplus: str | None = None
+) -> Any:
+    """Return a command whose arguments are `parameters`: for each its annotation, as Typer reads it, and default.
+
+    Parameters
+    ----------
+    name
+        As which it is typed.
+    run
+        Called with the arguments by name.
+    help
+        What ``--help`` says before the arguments; no markup.
+    surplus
+        What is said when more is typed than the arguments; by default which words are too many.
+    """
+
+    def call(context: typer.Context, **given: Any) -> None:
+        if context.args:
+            raise UserError(str(surplus))
+        run(**given)
+
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    signature = [inspect.Parameter("context", keyword, annotation=typer.Context)]
+    signature += [
+        inspect.Parameter(argument, keyword, default=default, annotation=annotation)
+        for argument, (annotation, default) in parameters.items()
+    ]
+    call.__signature__ = inspect.Signature(signature)  # type: ignore[attr-defined]
+    call.__annotations__ = {parameter.name: parameter.annotation for parameter in signature}
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    app.command(name, help=escape(help), context_settings={"allow_extra_args": surplus is not None})(call)
+    return typer.main.get_command(app)

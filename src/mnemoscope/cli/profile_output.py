@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
-from mnemoscope.cli.output import console, error_console, print_json
+from mnemoscope.cli.terminal import console, error_console, print_json
 
 if TYPE_CHECKING:
     from mnemoscope.profiles.profile import Profile

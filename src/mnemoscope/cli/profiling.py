@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mnemoscope.cli.group import FAILURE
-from mnemoscope.cli.output import print_json, quiet
 from mnemoscope.cli.profile_output import print_plan, print_profile, progress
+from mnemoscope.cli.terminal import FAILURE, print_json, quiet
 
 if TYPE_CHECKING:
     from mnemoscope.nn import NetworkSpec

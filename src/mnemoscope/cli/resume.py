@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mnemoscope.cli.output import Json
+from mnemoscope.cli.terminal import Json
 from mnemoscope.cli.train import Plot, finish
 
 if TYPE_CHECKING:

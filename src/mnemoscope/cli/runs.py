@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mnemoscope.cli.output import Json, print_json
 from mnemoscope.cli.runs_files import disk, export, rebuild, sql
 from mnemoscope.cli.runs_gc import gc
 from mnemoscope.cli.runs_options import (
@@ -23,7 +22,7 @@ from mnemoscope.cli.runs_options import (
     Where,
     where_runs_are,
 )
-from mnemoscope.cli.warned import Warned
+from mnemoscope.cli.terminal import Json, RecordCommands, print_json
 
 if TYPE_CHECKING:
     from mnemoscope.runs import Record
@@ -32,7 +31,7 @@ __all__ = ["app"]
 
 Metric = Annotated[str | None, typer.Option("--metric", help="Also this metric of all of them, step by step.")]
 
-app = typer.Typer(cls=Warned, add_completion=False, pretty_exceptions_enable=False, invoke_without_command=True)
+app = typer.Typer(cls=RecordCommands, add_completion=False, pretty_exceptions_enable=False, invoke_without_command=True)
 
 
 @app.callback()

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from mnemoscope.cli.output import Json, console, print_json
 from mnemoscope.cli.runs_options import (
     Kind,
     Network,
@@ -24,6 +23,7 @@ from mnemoscope.cli.runs_options import (
     size_text,
     where_runs_are,
 )
+from mnemoscope.cli.terminal import Json, console, print_json
 
 __all__ = ["disk", "export", "rebuild", "sql"]
 

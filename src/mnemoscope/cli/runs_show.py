@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
-from mnemoscope.cli.output import console
 from mnemoscope.cli.runs_options import printable, size_text
 from mnemoscope.cli.runs_table import short_ids, when
+from mnemoscope.cli.terminal import console
 from mnemoscope.core.numbers import number
 
 if TYPE_CHECKING:

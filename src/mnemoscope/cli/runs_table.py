@@ -10,8 +10,8 @@ from typing import Any
 
 from rich.table import Table
 
-from mnemoscope.cli.output import console
 from mnemoscope.cli.runs_options import printable
+from mnemoscope.cli.terminal import console
 from mnemoscope.core.numbers import number
 
 __all__ = ["document", "print_table", "short_ids", "when"]

@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mnemoscope.cli.group import FAILURE
-from mnemoscope.cli.output import Json, console, print_json, quiet
-from mnemoscope.cli.warned import Warned
+from mnemoscope.cli.terminal import FAILURE, Json, RecordCommands, console, print_json, quiet
 from mnemoscope.core.errors import UserError
 
 if TYPE_CHECKING:
@@ -17,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = typer.Typer(cls=Warned, add_completion=False, pretty_exceptions_enable=False, invoke_without_command=True)
+app = typer.Typer(cls=RecordCommands, add_completion=False, pretty_exceptions_enable=False, invoke_without_command=True)
 
 Name = Annotated[str, typer.Argument(metavar="STUDY", help="A name of `mnemoscope study list`.")]
 Scale = Annotated[str, typer.Option("--scale", help="smoke (seconds), laptop (minutes) or paper (as published).")]
@@ -83,7 +81,7 @@ def run(
     json: Json = False,
 ) -> None:
     """Run what has not been run yet of a study, and say what it found. A killed one goes on where it was."""
-    from mnemoscope.cli.progress import tracked
+    from mnemoscope.cli.terminal import tracked
     from mnemoscope.core.files import writable
     from mnemoscope.studies import execute, planned
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mnemoscope.cli.group import FAILURE
-from mnemoscope.cli.output import Json, console, print_json, quiet
+from mnemoscope.cli.terminal import FAILURE, Json, console, print_json, quiet
 
 if TYPE_CHECKING:
     from mnemoscope.studies.claims import Claim, Verdict
@@ -56,7 +55,7 @@ def check(names: Names = None, every: Every = False, seed: Seed = 0, json: Json 
 
     The exit code is 1 when one of them is not confirmed.
     """
-    from mnemoscope.cli.progress import tracked
+    from mnemoscope.cli.terminal import tracked
     from mnemoscope.core.errors import UserError
     from mnemoscope.studies.claims import CLAIMS
 

@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from mnemoscope.cli.group import FAILURE
-from mnemoscope.cli.output import Json, console, print_json, quiet
-from mnemoscope.cli.warned import warned
+from mnemoscope.cli.terminal import FAILURE, Json, console, print_json, quiet, shown_warnings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -127,7 +125,7 @@ def finish(work: Callable[[bool | None], Run | list[Run] | Capacity], plot: str 
     if plot is not None:
         chart.check_path(plot)
     try:
-        with quiet(), warned():
+        with quiet(), shown_warnings():
             made = work(False if json else None)
     except Diverged as failure:
         if json:

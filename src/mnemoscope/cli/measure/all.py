@@ -11,12 +11,16 @@ from typing import Annotated, Any
 
 import typer
 
-from mnemoscope.cli.commands import make_command
-from mnemoscope.cli.group import FAILURE
-from mnemoscope.cli.measuring import apply_to_network, network_function, reason_against
-from mnemoscope.cli.output import Json, console, print_json, quiet
-from mnemoscope.cli.progress import tracked
-from mnemoscope.cli.sources import LINEAR, Source, network_parameters
+from mnemoscope.cli.measure.application import (
+    LINEAR,
+    Source,
+    apply_to_network,
+    network_function,
+    network_parameters,
+    reason_against,
+)
+from mnemoscope.cli.options import make_command
+from mnemoscope.cli.terminal import FAILURE, Json, console, print_json, quiet, tracked
 from mnemoscope.core.errors import UserError
 from mnemoscope.core.result import Result
 from mnemoscope.measures import Measure, get, names

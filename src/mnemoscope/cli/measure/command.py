@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 from typer.core import TyperGroup
 
-from mnemoscope.cli.output import Json, console, error_console, print_json, quiet
+from mnemoscope.cli.terminal import Json, console, error_console, print_json, quiet
 
 if TYPE_CHECKING:
     from mnemoscope.core.result import Result
@@ -41,7 +41,7 @@ class Measures(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return the command of a measure, or raise with the nearest name."""
         if cmd_name == ALL:
-            from mnemoscope.cli.measure_all import all_command
+            from mnemoscope.cli.measure.all import all_command
 
             return all_command(ALL)
         from mnemoscope.measures import get
@@ -73,7 +73,7 @@ def _names() -> list[str]:
 
 
 def _overview(name: str) -> dict[str, Any]:
-    from mnemoscope.cli.measuring import measure_options, network_function
+    from mnemoscope.cli.measure.application import measure_options, network_function
     from mnemoscope.core.docs import function_summary
     from mnemoscope.measures import get
 
@@ -90,9 +90,14 @@ def _overview(name: str) -> dict[str, Any]:
 
 
 def _command(entry: Measure) -> Any:
-    from mnemoscope.cli.commands import make_command
-    from mnemoscope.cli.measuring import measure_options, network_function, no_network
-    from mnemoscope.cli.sources import LINEAR, network_parameters
+    from mnemoscope.cli.measure.application import (
+        LINEAR,
+        measure_options,
+        network_function,
+        network_parameters,
+        no_network,
+    )
+    from mnemoscope.cli.options import make_command
     from mnemoscope.core.docs import function_summary
 
     of_networks = network_function(entry) is not None
@@ -110,7 +115,7 @@ def _command(entry: Measure) -> Any:
 
 def _flags(entry: Measure, linear: dict[str, str]) -> dict[str, str]:
     """Return the options that take files, with what they mean."""
-    from mnemoscope.cli.measuring import takes_nothing
+    from mnemoscope.cli.measure.application import takes_nothing
     from mnemoscope.core.docs import function_arguments
 
     if not entry.matrices:
@@ -128,7 +133,7 @@ def _file(flag: str, meaning: str) -> tuple[Any, Any]:
 
 
 def _has_chance(entry: Measure) -> bool:
-    from mnemoscope.cli.measuring import network_function
+    from mnemoscope.cli.measure.application import network_function
     from mnemoscope.core.docs import function_arguments
 
     own = any(argument.name == "seed" for argument in function_arguments(entry.function))
@@ -136,8 +141,7 @@ def _has_chance(entry: Measure) -> bool:
 
 
 def _run(entry: Measure, *, json: bool, plot: str | None, quick: bool = False, **given: Any) -> None:
-    from mnemoscope.cli.measuring import apply, measure_options
-    from mnemoscope.cli.sources import LINEAR, Source
+    from mnemoscope.cli.measure.application import LINEAR, Source, apply, measure_options
     from mnemoscope.report import chart
 
     if plot is not None:

@@ -1,0 +1,193 @@
+"""Terminal of every command: console, JSON, progress, warnings, mistakes in one line, and exit codes."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
+
+import typer
+from rich.console import Console
+from typer.core import TyperGroup
+
+from mnemoscope.core.errors import UserError
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+__all__ = [
+    "FAILURE",
+    "MISTAKE",
+    "Commands",
+    "Json",
+    "RecordCommands",
+    "console",
+    "error_console",
+    "print_json",
+    "quiet",
+    "shown_warnings",
+    "tracked",
+]
+
+FAILURE = 1
+MISTAKE = 2
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead, and nothing else.")]
+
+_UNLIMITED = 1000
+_NARROWEST = 80
+_LEAST = 20
+
+
+def console(*, wide: bool = False) -> Console:
+    """Return a console on standard output.
+
+    Parameters
+    ----------
+    wide
+        For tables: at least 80 columns, since a cell that does not fit would be cut; and when the output is piped,
+        never fold lines, so that each row stays one line to grep in.
+    """
+    out = Console(highlight=False, markup=False, emoji=False)
+    out.width = max(out.width, _LEAST)
+    if wide:
+        piped = not sys.stdout.isatty() and "COLUMNS" not in os.environ
+        out.width = _UNLIMITED if piped else max(out.width, _NARROWEST)
+    return out
+
+
+def error_console() -> Console:
+    """Return a console on standard error, for progress."""
+    return Console(stderr=True, highlight=False, markup=False, emoji=False)
+
+
+def quiet() -> AbstractContextManager[object]:
+    """Send what a user's code prints to standard error, so that standard output is the command's alone."""
+    return contextlib.redirect_stdout(sys.stderr)
+
+
+def print_json(document: dict[str, Any]) -> None:
+    """Print one JSON document."""
+    typer.echo(json.dumps(document, indent=2, allow_nan=False))
+
+
+def tracked(items: Iterable[T], name: Callable[[T], str], work: Callable[[T], R]) -> Iterator[tuple[T, R]]:
+    """Give each item with what `work` makes of it. Meanwhile a bar shows its name, and about how long is left."""
+    todo = list(items)
+    bar = _bar()
+    task = bar.add_task("", total=len(todo))
+    for item in todo:
+        bar.update(task, description=name(item))
+        with bar:
+            made = work(item)
+        bar.advance(task)
+        yield item, made
+
+
+def _bar() -> Progress:
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    out = error_console()
+    return Progress(
+        *columns,
+        TimeRemainingColumn(),
+        console=out,
+        transient=True,
+        disable=not out.is_terminal,
+        redirect_stdout=False,  # what is printed on standard output belongs there
+        redirect_stderr=False,
+    )
+
+
+@contextlib.contextmanager
+def shown_warnings() -> Iterator[None]:
+    """Print each warning of the record once, as ``warning: ...``, when it comes."""
+    from mnemoscope.runs.errors import RecordWarning
+
+    with warnings.catch_warnings():
+        show = warnings.showwarning
+
+        def tell(message: Warning | str, category: type[Warning], *rest: Any, **options: Any) -> None:
+            if issubclass(category, RecordWarning):
+                typer.echo(f"warning: {message}", err=True)
+            else:
+                show(message, category, *rest, **options)
+
+        warnings.simplefilter("once", RecordWarning)
+        warnings.showwarning = tell
+        yield
+
+
+class RecordCommands(TyperGroup):
+    """A group of commands on the record, whose warnings are one line each."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was named."""
+        with shown_warnings():
+            return super().invoke(ctx)
+
+
+class Commands(TyperGroup):
+    """A group of commands that ends with 0 for success, 2 for a user's mistake, 1 for the rest.
+
+    A mistake is one line on standard error. An error that nobody foresaw keeps its traceback.
+    """
+
+    def main(self, *args: Any, **options: Any) -> NoReturn:
+        """Run the command that the arguments name, and leave with its exit code."""
+        options["standalone_mode"] = False
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(errors="replace")  # a terminal without the letters of a name still gets the rest
+        if sys.stdout is None:
+            sys.exit(_say("standard output is closed", FAILURE))
+        try:
+            code = super().main(*args, **options)
+            sys.stdout.flush()
+        except UserError as error:
+            code = _say(str(error), MISTAKE)
+        except typer.TyperException as error:
+            code = _say(error.format_message(), error.exit_code)
+        except BrokenPipeError:
+            # The reader has seen enough (`| head`). What is still buffered must not be flushed at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            code = FAILURE
+        except OSError as error:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            what = "the output cannot be written" if error.filename is None else "a file cannot be used"
+            code = _say(f"{what}: {error}", FAILURE)
+        except (MemoryError, RuntimeError) as error:
+            if not _is_lack_of_memory(error):
+                raise
+            code = _say("not enough memory for this size: choose a smaller one", FAILURE)
+        except SystemExit as leaving:
+            # Rich leaves so when its reader is gone; nobody else but code that was given does.
+            left = isinstance(leaving.__context__, BrokenPipeError)
+            code = FAILURE if left else _say("the given code ended the program (sys.exit)", FAILURE)
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def _is_lack_of_memory(error: Exception) -> bool:
+    """Say whether an allocation failed; torch's is a RuntimeError that only its words tell from others."""
+    return isinstance(error, MemoryError) or "can't allocate memory" in str(error)
+
+
+def _say(message: str, code: int) -> int:
+    typer.echo(f"error: {' '.join(message.split())}", err=True)
+    return code
