@@ -12,8 +12,8 @@ import torch
 from typer.testing import CliRunner
 
 from mnemoscope import runs
-from mnemoscope.cli import runs_gc
 from mnemoscope.cli.main import app
+from mnemoscope.cli.runs import cleaning as gc_command
 from mnemoscope.core.errors import UserError
 from mnemoscope.runs.cleaning import Choices, execute, plan
 
@@ -196,7 +196,7 @@ def test_gc_asks_first(call, mistake, root, monkeypatch):
 
 @pytest.mark.parametrize("answer", ["n\n", "\n", "y\n"])
 def test_gc_takes_the_answer(root, monkeypatch, answer):
-    monkeypatch.setattr(runs_gc, "_is_answerable", lambda: True)
+    monkeypatch.setattr(gc_command, "_is_answerable", lambda: True)
     done = CliRunner().invoke(app, ["runs", "gc", "--failed"], input=answer)
     assert done.exit_code == 0
     assert "Remove this? [y/N]" in done.stdout

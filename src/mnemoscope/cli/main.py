@@ -16,7 +16,7 @@ from mnemoscope.cli.measure.command import app as measure
 from mnemoscope.cli.networks import cite, networks, show
 from mnemoscope.cli.profile import profile
 from mnemoscope.cli.resume import resume
-from mnemoscope.cli.runs import app as runs
+from mnemoscope.cli.runs.application import app as runs
 from mnemoscope.cli.study import app as study
 from mnemoscope.cli.tasks import app as task
 from mnemoscope.cli.tasks import tasks

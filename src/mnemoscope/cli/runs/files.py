@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from mnemoscope.cli.runs_options import (
+from mnemoscope.cli.runs.options import (
     Kind,
     Network,
     Root,
@@ -71,7 +71,7 @@ def disk(context: typer.Context, root: Root = None, json: Json = False) -> None:
     """Show what the runs take on the disk, the largest last."""
     import shutil
 
-    from mnemoscope.cli.runs_table import short_ids
+    from mnemoscope.cli.runs.table import short_ids
     from mnemoscope.runs.cleaning import usage
     from mnemoscope.runs.folders import scan
 

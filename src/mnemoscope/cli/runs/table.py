@@ -10,7 +10,7 @@ from typing import Any
 
 from rich.table import Table
 
-from mnemoscope.cli.runs_options import printable
+from mnemoscope.cli.runs.options import printable
 from mnemoscope.cli.terminal import console
 from mnemoscope.core.numbers import number
 

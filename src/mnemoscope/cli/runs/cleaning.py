@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mnemoscope.cli.runs_options import Root, Some, chosen_rows, printable, size_text, where_runs_are
+from mnemoscope.cli.runs.options import Root, Some, chosen_rows, printable, size_text, where_runs_are
 from mnemoscope.cli.terminal import Json, print_json
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
-from mnemoscope.cli.runs_options import printable, size_text
-from mnemoscope.cli.runs_table import short_ids, when
+from mnemoscope.cli.runs.options import printable, size_text
+from mnemoscope.cli.runs.table import short_ids, when
 from mnemoscope.cli.terminal import console
 from mnemoscope.core.numbers import number
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mnemoscope.cli.runs_files import disk, export, rebuild, sql
-from mnemoscope.cli.runs_gc import gc
-from mnemoscope.cli.runs_options import (
+from mnemoscope.cli.runs.cleaning import gc
+from mnemoscope.cli.runs.files import disk, export, rebuild, sql
+from mnemoscope.cli.runs.options import (
     Kind,
     Name,
     Names,
@@ -75,7 +75,7 @@ def list_runs(
     json: Json = False,
 ) -> None:
     """List runs, the newest last: what, of which network on which task, how far, how good."""
-    from mnemoscope.cli.runs_table import document, print_table
+    from mnemoscope.cli.runs.table import document, print_table
     from mnemoscope.runs.query import select
 
     base = where_runs_are(context, root)
@@ -91,7 +91,7 @@ def list_runs(
 @app.command()
 def show(context: typer.Context, run: Name, root: Root = None, json: Json = False) -> None:
     """Show one run: configuration, environment, status, metrics, checkpoints and whether they are whole."""
-    from mnemoscope.cli.runs_show import facts, print_facts
+    from mnemoscope.cli.runs.show import facts, print_facts
 
     record = _record(run, where_runs_are(context, root))
     if json:
@@ -103,7 +103,7 @@ def show(context: typer.Context, run: Name, root: Root = None, json: Json = Fals
 @app.command()
 def compare(context: typer.Context, runs: Names, metric: Metric = None, root: Root = None, json: Json = False) -> None:
     """Put runs side by side: what differs in their configurations, what came out, the last metrics."""
-    from mnemoscope.cli.runs_show import print_comparison
+    from mnemoscope.cli.runs.show import print_comparison
     from mnemoscope.core.errors import UserError
     from mnemoscope.core.result import plain
     from mnemoscope.runs.tables import compared, curves

@@ -1,0 +1,1 @@
+"""Command ``runs``: what was run, one run in full, several side by side, cleaning up."""
