@@ -5,8 +5,8 @@ from functools import partial
 import pytest
 
 import mnemoscope as ms
-from mnemoscope.testing import CHECKS, CLASSIFIER_CHECKS, Skipped
-from mnemoscope.testing.classifiers import ClassifierSubject
+from mnemoscope.testing import CHECKS, STATELESS_CHECKS, Skipped
+from mnemoscope.testing.stateless import StatelessSubject
 
 VARIANTS = {
     "rnn-depth": ("rnn", {"activation": "depth"}),
@@ -94,7 +94,7 @@ CLASSIFIERS = {name: ms.nn.get(name) for name in ms.nn.names("classifier")} | {
 }
 
 
-@pytest.mark.parametrize("check", CLASSIFIER_CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("check", STATELESS_CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("name", CLASSIFIERS)
 def test_classifier_keeps_the_contract(name, check):
-    check(ClassifierSubject(CLASSIFIERS[name]))
+    check(StatelessSubject(CLASSIFIERS[name]))

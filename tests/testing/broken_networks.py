@@ -477,7 +477,7 @@ class ReplacesAfterStep(Leaky):
         self.recurrent = nn.Parameter(self.recurrent.detach().clamp(-1, 1))
 
 
-@caught_by("check_after_step", "keep the loss finite")
+@caught_by("check_after_step", "keep outputs and states finite")
 class ExplodesAfterStep(Leaky):
     def after_step(self):
         self.bias.data.div_(0)
@@ -822,3 +822,18 @@ class NamesNoOption(Leaky):
         if options:
             raise ValueError("unknown option")
         super().__init__(input_size, hidden_size)
+
+
+@caught_by("check_modes", "make the form 'parallel' the same function as 'recurrent'")
+class ForgetsInParallel(ms.nn.Parallel):
+    """Its parallel form starts from zero whatever state comes in."""
+
+    def declare(self, layer):
+        self.parameter("weight_ih", self.hidden_size, layer.input_size, role="input")
+
+    def advance(self, w, a, state):
+        h = 0.5 * state + a
+        return h, h
+
+    def unroll_parallel(self, w, x, state, lengths):
+        return ms.nn.Stack.unroll(self, w, x, torch.zeros_like(state), lengths)

@@ -22,6 +22,7 @@ def test_a_network_without_optional_verbs_passes_and_the_rest_is_listed():
         "check_bidirectional": "the factory has no option 'bidirectional'",
         "check_init_state": "the network has no init_state",
         "check_step": "the network has no step",
+        "check_modes": "the network has one form",
         "check_packed_bidirectional": "the factory has no option 'bidirectional'",
         "check_dtype_option": "the factory has no option 'dtype'",
         "check_generator": "the factory has no option 'generator'",
@@ -42,6 +43,7 @@ def test_a_network_with_its_own_state_and_every_verb_passes():
     assert set(report.skipped) == {
         "check_layers",
         "check_bidirectional",
+        "check_modes",
         "check_packed_bidirectional",
         "check_bfloat16",
         "check_dropout",

@@ -63,6 +63,9 @@ class Network(nn.Module, ABC):
     batch_first: bool = False
     input_size: int
     output_size: int
+    small_sizes: ClassVar[dict[str, Any]] = {"input_size": 3, "hidden_size": 4}
+    """Sizes at which checks build it."""
+
     declares: ClassVar[bool] = True
     """Whether its weights come from `declare`; an adapted module brings its own."""
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any, ClassVar
 
+import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from mnemoscope.core.errors import Description, expected
+from mnemoscope.core.errors import Description, expected, positive_int
+from mnemoscope.nn.declared import Layer
 from mnemoscope.nn.network import Network
 from mnemoscope.nn.sequence import checked_lengths
 
@@ -18,11 +20,43 @@ __all__ = ["Once"]
 class Once(Network):
     """A network that reads a sequence and answers once: ``scores = layer(input, lengths=None)``, (batch, classes).
 
-    A subclass sets `input_size` and `output_size`, and runs whole sequences. What it carries from step to step within a
-    call does not make it stateful.
+    A subclass keeps its options as attributes, calls this constructor, declares its weights and runs whole sequences;
+    ``self.weights()[0]`` has the weights by name. What it carries from step to step within a call does not make it
+    stateful.
+
+    Parameters
+    ----------
+    input_size
+        Numbers per step of the input, or the shape of one input, ``(1, 32, 32)``.
+    output_size
+        Scores of an answer.
+    batch_first
+        Whether input is (batch, time, ..).
+    device, dtype
+        Of the parameters.
+    generator
+        Draws the initial parameters; by default torch's global generator.
     """
 
     output_at: ClassVar[str] = "once"
+
+    def __init__(
+        self,
+        input_size: int | tuple[int, ...],
+        output_size: int,
+        *,
+        batch_first: bool = False,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__()
+        self._take_input_size(input_size)
+        self.output_size = positive_int("output_size", output_size)
+        self.batch_first = batch_first
+        self._begin(device, dtype, generator)
+        self._declare_layer(Layer(input_shape=self.input_shape))
+        self.reset_parameters(generator)
 
     @abstractmethod
     def run(

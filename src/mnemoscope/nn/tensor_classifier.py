@@ -16,6 +16,7 @@ from mnemoscope.core.ring import Ring
 from mnemoscope.nn.declared import Layer
 from mnemoscope.nn.feature_maps import FeatureMap, feature_map_from
 from mnemoscope.nn.initialisers import normal
+from mnemoscope.nn.network import Network
 from mnemoscope.nn.once import Once
 from mnemoscope.nn.polynomial import exact_weights
 
@@ -66,7 +67,7 @@ class TensorClassifier(Once):
         dtype: torch.dtype | None = None,
         generator: torch.Generator | None = None,
     ) -> None:
-        super().__init__()
+        Network.__init__(self)  # the tensors of the decomposition are drawn by sizes that only now are known
         for name, value in (("features", features), ("rank", rank), ("length", length), ("classes", classes)):
             setattr(self, name, positive_int(name, value))
         if self.length < self.least_length:

@@ -12,16 +12,16 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mnemoscope.testing.classifiers import CLASSIFIER_CHECKS
     from mnemoscope.testing.report import CheckFailed, Report, Skipped
+    from mnemoscope.testing.stateless import STATELESS_CHECKS
     from mnemoscope.testing.subject import Subject
     from mnemoscope.testing.suite import CHECKS, check_network
 
-__all__ = ["CHECKS", "CLASSIFIER_CHECKS", "CheckFailed", "Report", "Skipped", "Subject", "check_network"]
+__all__ = ["CHECKS", "STATELESS_CHECKS", "CheckFailed", "Report", "Skipped", "Subject", "check_network"]
 
 _HOMES = {
     "CHECKS": "suite",
-    "CLASSIFIER_CHECKS": "classifiers",
+    "STATELESS_CHECKS": "stateless",
     "CheckFailed": "report",
     "Report": "report",
     "Skipped": "report",
@@ -35,7 +35,7 @@ def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(importlib.import_module(f"mnemoscope.testing.{_HOMES[name]}"), name)
     if name.startswith("check_"):
-        for home, table in (("suite", "CHECKS"), ("classifiers", "CLASSIFIER_CHECKS")):
+        for home, table in (("suite", "CHECKS"), ("stateless", "STATELESS_CHECKS")):
             for check in getattr(importlib.import_module(f"mnemoscope.testing.{home}"), table):
                 if check.__name__ == name:
                     return check

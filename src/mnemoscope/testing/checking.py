@@ -6,7 +6,7 @@ import functools
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 
@@ -30,7 +30,7 @@ class Check(Protocol):
         """Check what `factory` builds."""
 
 
-def check(advice: str) -> Callable[[Callable[[Subject], None]], Check]:
+def check(advice: str, made: Callable[[Factory], Subject] = Subject) -> Callable[[Callable[[Any], None]], Check]:
     """Make a check of a function of a `Subject`.
 
     The check can be called with a factory. It runs under its own seed, leaves torch's generator as it was, and turns
@@ -40,12 +40,14 @@ def check(advice: str) -> Callable[[Callable[[Subject], None]], Check]:
     ----------
     advice
         What the network's author must change when the network raises an error where it should not.
+    made
+        Makes the subject of a factory.
     """
 
-    def make(function: Callable[[Subject], None]) -> Check:
+    def make(function: Callable[[Any], None]) -> Check:
         @functools.wraps(function)
         def run(factory: Factory | Subject, /) -> None:
-            subject = factory if isinstance(factory, Subject) else Subject(factory)
+            subject = factory if isinstance(factory, Subject) else made(factory)
             failed = f"{subject.name} fails {function.__name__}: "
             with torch.random.fork_rng(devices=[]), torch.enable_grad():
                 torch.manual_seed(SEED)

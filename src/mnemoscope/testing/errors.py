@@ -33,6 +33,7 @@ NOT_SIZES = (0, -3, 2.5, math.nan, "8", True)
 def check_input_width(subject: Subject) -> None:
     """Input of the wrong width, packed or not, is refused in one line with both widths."""
     network = subject.build()
+    subject.require_vectors(network)
     width = subject.width(network)
     for wrong in (width + 4, 1 if width > 1 else 2):
         x = subject.inputs(network, width=wrong)
@@ -46,7 +47,7 @@ def check_input_width(subject: Subject) -> None:
 def check_input_type(subject: Subject) -> None:
     """Integer input, and input that is no tensor, is refused in one line."""
     network = subject.build()
-    x = torch.ones(TIME, BATCH, subject.width(network), dtype=torch.int64)
+    x = torch.ones(TIME, BATCH, *subject.shape(network), dtype=torch.int64)
     require_refusal(lambda: subject.run(network, x), "integer input", "int64")
     require_refusal(lambda: network(x.tolist()), "a list as input", "list")
 
@@ -55,7 +56,7 @@ def check_input_type(subject: Subject) -> None:
 def check_input_dimensions(subject: Subject) -> None:
     """Input that has neither two nor three axes is refused in one line with its shape."""
     network = subject.build()
-    for shape in ((subject.width(network),), (2, TIME, BATCH, subject.width(network))):
+    for shape in (subject.shape(network), (2, TIME, BATCH, *subject.shape(network))):
         x = torch.randn(shape)
         require_refusal(partial(network, x), f"input of shape {shape}", shape)
 
@@ -96,7 +97,7 @@ def check_state_structure(subject: Subject) -> None:
 def check_malformed_packed(subject: Subject) -> None:
     """A PackedSequence whose batch_sizes grow, or do not fit its data, is refused in one line."""
     network = subject.build()
-    data = torch.randn(6, subject.width(network))
+    data = torch.randn(6, *subject.shape(network))
     for what, sizes in (("batch_sizes that grow", [1, 2, 3]), ("more batch_sizes than data", [4, 3])):
         packed = PackedSequence(data, torch.tensor(sizes))
         require_refusal(
@@ -113,7 +114,9 @@ def check_size_errors(subject: Subject) -> None:
     names = ["input_size", "hidden_size", *(["num_layers"] if subject.has("num_layers") else [])]
     for name in names:
         for value in NOT_SIZES:
-            arguments: dict[str, Any] = {"input_size": 3, "hidden_size": 4} | {name: value}
+            arguments: dict[str, Any] = {"input_size": subject.input_size, "hidden_size": subject.hidden_size} | {
+                name: value
+            }
             require_refusal(partial(subject.call, **arguments), f"{name}={value!r}", name, value)
 
 
@@ -123,7 +126,7 @@ def check_unknown_option(subject: Subject) -> None:
     subject.require_sizes()
     known = next((name for name in ("bidirectional", "num_layers", "batch_first") if subject.has(name)), None)
     typo = known[:-1] if known else "unknown_option"
-    arguments: dict[str, Any] = {"input_size": 3, "hidden_size": 4, typo: 1}
+    arguments: dict[str, Any] = {"input_size": subject.input_size, "hidden_size": subject.hidden_size, typo: 1}
     try:
         subject.call(**arguments)
     except TypeError as error:

@@ -57,7 +57,7 @@ def check_unbatched(subject: Subject) -> None:
         y, state = subject.run(network, x, hx)
         flat = None if hx is None else remove_batch(hx, axis)
         unbatched, last = subject.run(network, x.squeeze(1), flat)
-        require(unbatched.dim() == 2, f"{alike}; the output has shape {tuple(unbatched.shape)}")
+        require(unbatched.dim() == y.dim() - 1, f"{alike}; the output has shape {tuple(unbatched.shape)}")
         require_close((unbatched.unsqueeze(1), insert_batch(last, axis)), (y, state), alike)
 
 
@@ -116,6 +116,7 @@ def check_small_shapes(subject: Subject) -> None:
 @check("accept hidden_size=1, odd sizes and input_size=1")
 def check_small_sizes(subject: Subject) -> None:
     """`hidden_size` 1 and 5 and `input_size` 1 run forward and backward, or are refused in one line."""
+    subject.require_vectors(subject.build())
     for input_size, hidden_size in ((1, 1), (3, 1), (3, 5), (1, 4)):
         try:
             network = subject.build(input_size=input_size, hidden_size=hidden_size)

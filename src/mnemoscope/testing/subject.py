@@ -8,13 +8,14 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence
 from torch.utils._pytree import tree_leaves
 
 from mnemoscope.core.errors import expected
 from mnemoscope.nn.state import State
 from mnemoscope.testing.report import CheckFailed, Skipped
 
-__all__ = ["Factory", "Network", "Subject"]
+__all__ = ["Factory", "Network", "Subject", "class_of"]
 
 Factory = Callable[..., nn.Module]
 """Builds a network: ``factory(input_size, hidden_size, **options)``, or ``factory()``."""
@@ -23,6 +24,8 @@ Network = Any
 """A `torch.nn.Module` with the verbs of a recurrent network; which of them it has is what the checks ask."""
 
 TIME, BATCH = 5, 3
+CAPACITY = 64
+"""Steps that a memory that grows can hold in a check."""
 _DEFAULTS = {"num_layers": 1, "bidirectional": False, "batch_first": False, "dtype": None}
 
 
@@ -36,8 +39,8 @@ class Subject:
         sizes and options the checks cannot choose.
     """
 
-    input_size = 3
-    hidden_size = 4
+    input_size: Any = 3
+    hidden_size: Any = 4
 
     def __init__(self, factory: Factory) -> None:
         if isinstance(factory, nn.Module) or not callable(factory):
@@ -45,6 +48,9 @@ class Subject:
         self.factory = factory
         self.name = getattr(getattr(factory, "func", factory), "__name__", type(factory).__name__)
         self._signature = _signature(factory)
+        small = getattr(class_of(factory), "small_sizes", {})
+        self.input_size = small.get("input_size", self.input_size)
+        self.hidden_size = small.get("hidden_size", self.hidden_size)
         sizes = {"input_size": self.input_size, "hidden_size": self.hidden_size}
         self._by_keyword = not _binds(self._signature, *sizes.values()) and _binds(self._signature, **sizes)
         self.sized = self._by_keyword or _binds(self._signature, *sizes.values())
@@ -55,6 +61,8 @@ class Subject:
         """Build a network for evaluation; `Skipped` says that the factory has no such option."""
         if options or input_size is not None or hidden_size is not None:
             self.require_sizes()
+        if getattr(class_of(self.factory), "grows", False):
+            options = {"capacity": CAPACITY, **options}
         for option in options:
             if not self.may_take(option):
                 raise Skipped(f"the factory has no option {option!r}")
@@ -107,11 +115,21 @@ class Subject:
 
     def inputs(self, network: Network, *, time: int = TIME, batch: int = BATCH, width: int | None = None) -> Tensor:
         """Draw input of the network's type, ``(time, batch, width)`` whatever order the network takes."""
-        return torch.randn(time, batch, width or self.width(network), dtype=_real_dtype(network))
+        return torch.randn(time, batch, *((width,) if width else self.shape(network)), dtype=_real_dtype(network))
+
+    def shape(self, network: Network) -> tuple[int, ...]:
+        """Return the shape of one input."""
+        found = getattr(network, "input_shape", None)
+        return found if isinstance(found, tuple) and len(found) > 1 else (self.width(network),)
+
+    def require_vectors(self, network: Network) -> None:
+        """Skip the check for a network that reads matrices or images."""
+        if len(self.shape(network)) > 1:
+            raise Skipped("the network reads arrays")
 
     def width(self, network: Network) -> int:
         """Return the width of the network's input."""
-        if self.sized:
+        if self.sized and isinstance(self.input_size, int):
             return self.input_size
         found = getattr(network, "input_size", None)
         if not isinstance(found, int):
@@ -125,11 +143,16 @@ class Subject:
         if not isinstance(answer, tuple) or len(answer) != 2:
             raise CheckFailed(f"return the pair (output, hx) from forward, not {type(answer).__name__}")
         y, state = answer
+        for leaf in tree_leaves((y.data if isinstance(y, PackedSequence) else y, state)):
+            if isinstance(leaf, Tensor) and not bool(leaf.isfinite().all()):
+                raise CheckFailed("keep outputs and states finite: here are NaN or infinity")
         return self.given(network, y), state
 
     def given(self, network: Network, x: Any) -> Any:
         """Turn batched tensors from the order (time, batch) into that of the network, or back."""
-        turned = isinstance(x, Tensor) and x.dim() == 3 and getattr(network, "batch_first", False)
+        axes = len(self.shape(network))
+        turned = isinstance(x, Tensor) and x.dim() >= 2 + min(axes, 1) and getattr(network, "batch_first", False)
+        turned = turned and not (axes > 1 and x.dim() == 1 + axes)
         return x.transpose(0, 1) if turned else x
 
     def state(self, network: Network, *, batch: int = BATCH) -> State:
@@ -155,6 +178,12 @@ class Subject:
         """Skip the check for a network that says that it reads the future."""
         if getattr(network, "bidirectional", False) or not getattr(network, "causal", True):
             raise Skipped("the network says that it is not causal")
+
+
+def class_of(factory: Any) -> type | None:
+    """Return the class that a factory builds, or that a partial call is made of; None where that is not seen."""
+    found = getattr(factory, "func", factory)
+    return found if isinstance(found, type) else None
 
 
 def _real_dtype(network: Network) -> torch.dtype:

@@ -1,4 +1,4 @@
-"""All checks, and the function that runs them."""
+"""All checks of a network, and the function that runs them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from mnemoscope.core.errors import UserError, nearest
 from mnemoscope.testing import (
     errors,
     gradients,
+    modes,
     packing,
     precision,
     randomness,
@@ -18,28 +19,28 @@ from mnemoscope.testing import (
     transforms,
 )
 from mnemoscope.testing.checking import Check
-from mnemoscope.testing.classifiers import CLASSIFIER_CHECKS, ClassifierSubject, is_classifier
 from mnemoscope.testing.report import Report, Skipped
+from mnemoscope.testing.stateless import STATELESS_CHECKS, StatelessSubject, is_stateless
 from mnemoscope.testing.subject import Factory, Subject
 
 __all__ = ["CHECKS", "check_network", "require_known"]
 
-_THEMES = (shapes, sequences, packing, gradients, precision, randomness, training, storage, transforms, errors)
+_THEMES = (shapes, sequences, modes, packing, gradients, precision, randomness, training, storage, transforms, errors)
 
 CHECKS: list[Check] = [value for theme in _THEMES for name, value in vars(theme).items() if name.startswith("check_")]
 """All checks, the plainest first."""
 
 
 def check_network(factory: Factory, *, skip: Iterable[str] = ()) -> Report:
-    """Check that a network keeps the contract of a recurrent network, or of a classifier if it says that it is one.
+    """Check that a network keeps the contract of its kind.
 
     Parameters
     ----------
     factory
         A class, or a function ``(input_size, hidden_size, **options)``, that builds the network; or a function
-        without arguments, for which the checks of sizes and options are skipped. A class whose `kind` is
-        ``"classifier"`` is called as ``factory(features=, rank=, length=, classes=)`` and has checks of its own,
-        `CLASSIFIER_CHECKS`.
+        without arguments, for which the checks of sizes and options are skipped. Networks that say that they have no
+        state have checks of their own, `STATELESS_CHECKS`; tensor classifiers are called as
+        ``factory(features=, rank=, length=, classes=)``.
     skip
         Names of checks to leave out.
 
@@ -58,11 +59,11 @@ def check_network(factory: Factory, *, skip: Iterable[str] = ()) -> Report:
     >>> print(check_network(lambda: ms.nn.GRU(3, 4), skip=("check_compile",)))  # doctest: +ELLIPSIS
     <lambda>: ... checks passed, ... skipped (...)
     """
-    classifier = is_classifier(factory)
-    subject, left_out = (ClassifierSubject if classifier else Subject)(factory), set(skip)
+    stateless = is_stateless(factory)
+    subject, left_out = (StatelessSubject if stateless else Subject)(factory), set(skip)
     require_known(left_out)
     report = Report(subject.name)
-    for check in CLASSIFIER_CHECKS if classifier else CHECKS:
+    for check in STATELESS_CHECKS if stateless else CHECKS:
         if check.__name__ in left_out:
             report.skipped[check.__name__] = "the caller asked for it"
             continue
@@ -77,7 +78,7 @@ def check_network(factory: Factory, *, skip: Iterable[str] = ()) -> Report:
 
 def require_known(names: Iterable[str]) -> None:
     """Raise one line, with the nearest name, unless all of `names` are checks."""
-    known = [check.__name__ for check in (*CHECKS, *CLASSIFIER_CHECKS)]
+    known = [check.__name__ for check in (*CHECKS, *STATELESS_CHECKS)]
     for name in names:
         if name not in known:
             near = nearest(name, known)

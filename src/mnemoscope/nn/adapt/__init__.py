@@ -19,9 +19,8 @@ from mnemoscope.nn.adapt.probe import Lab, Told, spell, undisturbed
 from mnemoscope.nn.adapt.search import Raised
 from mnemoscope.nn.adapt.sequence import plan_sequence
 from mnemoscope.nn.adapt.stateful import plan_stateful, state_is_clear, takes_state
-from mnemoscope.nn.recurrent import Recurrent
+from mnemoscope.nn.network import Network
 from mnemoscope.nn.registry import card
-from mnemoscope.nn.sequence import SequenceNetwork
 
 __all__ = ["adapt"]
 
@@ -91,7 +90,7 @@ def adapt(
     """
     _check_module(module)
     kind = None if kind is None else choice("kind", kind, _CLASSES)
-    if isinstance(module, Recurrent | SequenceNetwork) or card(type(module)) is not None:
+    if isinstance(module, Network) or card(type(module)) is not None:
         return _as_it_is(module, kind)
     told = Told(
         kind=kind,

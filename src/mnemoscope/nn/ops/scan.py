@@ -10,6 +10,8 @@ from jaxtyping import Bool
 from torch import Tensor
 from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
+from mnemoscope.core.errors import UserError
+
 __all__ = ["forward_mode", "mask_of", "scan", "transforming"]
 
 State = TypeVar("State")
@@ -43,6 +45,8 @@ def scan(
     # Cut at once: the gradient of an indexed step is as large as all steps, and there are as many of them.
     for t, parts in enumerate(zip(*(leaf.unbind(0) for leaf in leaves), strict=True)):
         output, proposed = step(tree_unflatten(parts, structure), state)
+        if t == 0:
+            _check_structure(proposed, state)
         if mask is None:
             state = proposed
         else:
@@ -72,6 +76,23 @@ def forward_mode() -> bool:
         return True
     transforms = torch._C._functorch.get_interpreter_stack() or ()
     return any(transform.key() == torch._C._functorch.TransformType.Jvp for transform in transforms)
+
+
+def _check_structure(proposed: Any, state: Any) -> None:
+    """Refuse a step whose state has another structure than the one it got, which no later call could take."""
+    if isinstance(proposed, Tensor) and isinstance(state, Tensor) and proposed.shape == state.shape:
+        return
+    came, given = tree_flatten(proposed), tree_flatten(state)
+    shapes = [[getattr(leaf, "shape", None) for leaf in leaves] for leaves in (came[0], given[0])]
+    if came[1] != given[1] or shapes[0] != shapes[1]:
+        raise UserError(
+            "a step must return a state of the structure and shapes that it got, "
+            f"{given[1]} of {_shapes(shapes[1])}, got {came[1]} of {_shapes(shapes[0])}"
+        )
+
+
+def _shapes(shapes: list[Any]) -> str:
+    return ", ".join(str(tuple(shape)) if shape is not None else "no tensor" for shape in shapes)
 
 
 def _where(alive: Bool[Tensor, " batch"], new: Tensor, old: Tensor) -> Tensor:
