@@ -19,7 +19,7 @@ import torch
 from harness import Step, interleave, machine, ratios, write
 
 import mnemoscope as ms
-from mnemoscope.measures.dynamics import prepare, transition
+from mnemoscope.measures.dynamics import Dynamics
 from mnemoscope.measures.fisher.network import network_fisher_memory
 from mnemoscope.measures.gradients import gradient_norms
 from mnemoscope.measures.lyapunov import lyapunov_exponents
@@ -77,7 +77,7 @@ def growth(
 
 def rows_against_batches(rounds: int) -> float:
     """Return how many times as long Jacobians take one row at a time."""
-    flow = transition(prepare(ms.nn.LSTM(8, 64), what="benchmark"), "benchmark")
+    flow = Dynamics.of(ms.nn.LSTM(8, 64))
     x, state = torch.randn(16, 8, dtype=torch.float64), flow.start(16)
 
     def by_rows() -> None:

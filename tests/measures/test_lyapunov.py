@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 import mnemoscope as ms
-from mnemoscope.measures.dynamics import prepare, transition
+from mnemoscope.measures.dynamics import Dynamics
 from mnemoscope.measures.lyapunov import log_moduli, lyapunov_exponents
 from mnemoscope.measures.trajectory import drive
 
@@ -94,7 +94,7 @@ def test_sum_of_the_exponents_is_the_mean_logarithm_of_the_determinant(name):
     layer = ms.nn.create(name, input_size=2, hidden_size=4)
     options = {"trajectories": 2, "washout": 10}
     found = lyapunov_exponents(layer, horizon=40, transient=0, seed=3, **options)
-    flow = transition(prepare(layer, what="test"), "test")
+    flow = Dynamics.of(layer)
     path = drive(flow, steps=40, scale=1.0, generator=torch.Generator().manual_seed(3), **options)
     determinants = torch.linalg.slogdet(path.jacobians(0, 40).state).logabsdet
     assert found.exponents.sum() == pytest.approx(float(determinants.mean()), abs=1e-9)

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 import mnemoscope as ms
-from mnemoscope.measures.dynamics import Jacobians, prepare, transition
+from mnemoscope.measures.dynamics import Dynamics, Jacobians
 from mnemoscope.measures.fisher.linearised import information, propagate
 from mnemoscope.measures.fisher.network import network_fisher_memory
 from mnemoscope.measures.fisher.vector import fisher_memory
@@ -321,7 +321,7 @@ def test_noise_and_reading_are_those_of_the_readout_state():
     found = network_fisher_memory(layer, [1.0], horizon=8, trajectories=1, washout=0, seed=2)
     assert found.size == 3
     x = torch.randn(8, 1, 1, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
-    flow = transition(prepare(layer, what="test"), "test")
+    flow = Dynamics.of(layer)
     parts = Path(flow, x, flow.drive(x, flow.start(1))).jacobians(0, 8)
     R = np.eye(3, 6)
     P, C, signals = R, np.zeros((3, 3)), []

@@ -11,7 +11,7 @@ from torch import nn
 from mnemoscope.core.errors import UserError
 from mnemoscope.core.result import Result, result
 from mnemoscope.core.ring import Real
-from mnemoscope.measures.dynamics import prepare
+from mnemoscope.measures.dynamics import Dynamics, prepare
 from mnemoscope.measures.registry import measure
 from mnemoscope.nn.first_order import FirstOrder
 from mnemoscope.nn.recurrent import Recurrent
@@ -116,7 +116,7 @@ class CopyCapacity(Result):
 
 
 @measure("copy-capacity", kinds=("recurrent",), needs=())
-def copy_capacity(network: nn.Module, horizon: int | None = None) -> CopyCapacity:
+def copy_capacity(network: nn.Module | Dynamics, horizon: int | None = None) -> CopyCapacity:
     r"""Return the lags that a deep linear network copies exactly, from its transfer function.
 
     With z for a delay of one step the last layer's states are H(z) x,

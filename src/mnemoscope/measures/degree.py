@@ -15,7 +15,7 @@ from mnemoscope.core.memory import require
 from mnemoscope.core.prime import PRIMES, Prime
 from mnemoscope.core.result import Result, result
 from mnemoscope.core.ring import Symbolic
-from mnemoscope.measures.dynamics import prepare
+from mnemoscope.measures.dynamics import Dynamics, prepare
 from mnemoscope.measures.registry import measure
 from mnemoscope.nn.networks.cprnn import CPBIRNN
 from mnemoscope.report import chart
@@ -211,7 +211,7 @@ class PolynomialDegree(Result):
 
 @measure("polynomial-degree", kinds=("recurrent",), needs=("polynomial",))
 def polynomial_degree(
-    network: nn.Module, horizon: int, *, method: str = "interpolation", seed: int = 0
+    network: nn.Module | Dynamics, horizon: int, *, method: str = "interpolation", seed: int = 0
 ) -> PolynomialDegree:
     r"""Return the degrees of a polynomial network's states in each of its inputs.
 

@@ -1,11 +1,11 @@
-"""Any recurrent network as a driven dynamical system: its states along random inputs, and its Jacobians there."""
+"""A recurrent network as a dynamical system: a copy in float64, its step on flat states, and its Jacobians."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, TypeVar
 
@@ -19,52 +19,18 @@ from torch.utils._pytree import tree_map
 from mnemoscope.core.errors import Description, UserError, expected
 from mnemoscope.nn.adapt import adapt
 from mnemoscope.nn.recurrent import Recurrent
-from mnemoscope.nn.stack import Stack
 from mnemoscope.nn.state import State
 
-__all__ = ["Jacobians", "Transition", "few_threads", "prepare", "transition"]
+__all__ = ["Dynamics"]
 
 T = TypeVar("T")
 
+Step = Callable[[Tensor, State], tuple[Tensor, State]]
 
-def prepare(
-    network: nn.Module, *, what: str, dtype: torch.dtype = torch.float64, device: str | None = None
-) -> Recurrent:
-    """Return a copy of a recurrent network to measure: in `dtype`, in eval mode, without gradients of its parameters.
+_SIZES = (-3, 2)
+"""Powers of ten between which the inputs of probes have their sizes."""
 
-    Parameters
-    ----------
-    network
-        A network of kind ``"recurrent"``, or any module that `mnemoscope.adapt` understands; it is left as it is.
-    what
-        The measure, as errors name it: ``"network_fisher_memory"``.
-    dtype
-        The real type to compute in; complex parameters get the complex type of the same precision.
-    device
-        Where to compute; None: where the network is.
-    """
-    if not isinstance(network, nn.Module):
-        raise expected("network", "a torch.nn.Module", Description(f"a {type(network).__name__}"))
-    _check_finite(network)
-    adapted = network if isinstance(network, Recurrent) else adapt(network)
-    kind = getattr(adapted, "kind", None)
-    if not isinstance(adapted, Recurrent):
-        raise UserError(f"{what} needs a network of kind 'recurrent', got {type(network).__name__} of kind {kind!r}")
-    adapted.require_causal(what)
-    twin = copy.deepcopy(adapted).eval().requires_grad_(False)
-    apply: Any = twin._apply  # Module.double leaves complex parameters in single precision
-    apply(
-        lambda t: (
-            t.to(dtype.to_complex() if t.is_complex() else dtype) if t.is_complex() or t.is_floating_point() else t
-        )
-    )
-    return twin if device is None else twin.to(device)
-
-
-def _check_finite(network: nn.Module) -> None:
-    for name, tensor in [*network.named_parameters(), *network.named_buffers()]:
-        if not is_lazy(tensor) and not bool(tensor.isfinite().all()):
-            raise expected(f"every weight of {type(network).__name__}", "finite", Description(f"NaN or inf in {name}"))
+_PROBE_STEPS = 8
 
 
 @dataclass(frozen=True)
@@ -84,24 +50,73 @@ class Jacobians:
 
 
 @dataclass(frozen=True)
-class Transition:
-    """The step of a network as pure functions of flat real state vectors.
+class Dynamics:
+    """A network prepared for measures. Every measure of a network takes one in place of the network.
 
-    Where a state holds integers (lengths, counters), which no vector holds, they are taken from the state `like`.
+    It is made once (`Dynamics.of`) and handed to as many measures as there are: the copy in float64, the maps of the
+    weights, the checks, and whether the network is linear are not computed again for each.
+
+    Where a state holds integers (lengths, counters), which no flat vector holds, they are taken from the state `like`.
 
     Attributes
     ----------
     network
-        What `prepare` returned.
-    what
-        The measure, as errors name it.
+        The copy: in float64, in eval mode, without gradients of its parameters.
+    original
+        The network as it was given.
     step
-        The network's step, with every map of its weights computed once.
+        The copy's step, with every map of its weights computed once; inputs are flat.
+    what
+        The measure that uses it, as errors name it.
+
+    Examples
+    --------
+    >>> import mnemoscope as ms
+    >>> prepared = ms.measures.Dynamics.of(ms.nn.LSTM(3, 16))
+    >>> prepared.size
+    32
+    >>> len(ms.measures.lyapunov_exponents(prepared, horizon=20, transient=0, trajectories=1).exponents)
+    32
     """
 
     network: Recurrent
-    what: str
-    step: Callable[[Tensor, State], tuple[Tensor, State]]
+    original: nn.Module
+    step: Step
+    what: str = "a measure"
+    known: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    """What has been found out so far, shared by all measures that this is handed to."""
+
+    @classmethod
+    def of(
+        cls,
+        network: nn.Module | Dynamics,
+        what: str = "a measure",
+        *,
+        device: str | None = None,
+        differentiable: bool = True,
+    ) -> Dynamics:
+        """Prepare a network, or take one that is prepared.
+
+        Parameters
+        ----------
+        network
+            A network of kind ``"recurrent"``, or any module that `mnemoscope.adapt` understands; it is left as it is.
+        what
+            The measure, as errors name it: ``"network_fisher_memory"``.
+        device
+            Where to compute; None: where the network is.
+        differentiable
+            Whether a step that autograd cannot differentiate is refused.
+        """
+        if isinstance(network, Dynamics):
+            found = replace(network, what=what) if device is None else cls.of(network.original, what, device=device)
+        else:
+            twin = prepare(network, what=what, device=device)
+            found = cls(twin, network, _flat_step(twin), what)
+        if differentiable and "differentiable" not in found.known:
+            found.require_differentiable()
+            found.known["differentiable"] = True
+        return found
 
     @property
     def input_size(self) -> int:
@@ -127,24 +142,33 @@ class Transition:
         """Return a state as one real vector per example."""
         return self.network.flatten_state(state)
 
+    def unflatten(self, flat: Float[Tensor, "batch size"], like: State) -> State:
+        """Return flat vectors as a state, its integers those of `like`."""
+        return self.network.unflatten_state(flat, like)
+
+    def join(self, states: list[State]) -> State:
+        """Return several states as one with a longer batch."""
+        return tree_map(lambda *leaves: torch.cat(leaves, dim=self.network.batch_axis), *states)
+
     def readout(self) -> Float[Tensor, "units size"]:
         """Return the matrix that picks `readout_state` from the flat state; the identity for most networks."""
         like = self.start(1)
         flat = self.flatten(like)
 
         def pick(flat: Tensor) -> Tensor:
-            state = self.network.unflatten_state(flat, like)
-            return self.flatten(self.network.readout_state(state)).squeeze(0)
+            return self.flatten(self.network.readout_state(self.unflatten(flat, like))).squeeze(0)
 
         found: Tensor = torch.func.jacrev(pick)(flat).squeeze(1)
         return found
+
+    # Going forward ----------------------------------------------------------------------------------
 
     def advance(
         self, x: Float[Tensor, "batch input"], flat: Float[Tensor, "batch size"], like: State | None = None
     ) -> Float[Tensor, "batch size"]:
         """Return the flat state after one input."""
         like = self.start(flat.shape[0]) if like is None else like
-        return self.flatten(self.step(x, self.network.unflatten_state(flat, like))[1])
+        return self.flatten(self.step(x, self.unflatten(flat, like))[1])
 
     @torch.no_grad()
     def drive(self, inputs: Float[Tensor, "time batch input"], state: State) -> list[State]:
@@ -160,6 +184,29 @@ class Transition:
                 "take a shorter horizon, a shorter washout or smaller inputs"
             )
         return states
+
+    def probe_states(self, batch: int, generator: torch.Generator) -> State:
+        """Return states that occur, as the network itself says: most are driven there by inputs from N(0, 1)."""
+        return self.guarded(partial(self.network.probe_states, batch, generator))
+
+    @torch.no_grad()
+    def probes(self, batch: int, generator: torch.Generator) -> tuple[Float[Tensor, "batch input"], State]:
+        """Return inputs of sizes from 0.001 to 100 and states that a few such inputs lead to, which may overflow.
+
+        States are never made by adding noise to every number: no counter, memory or simplex survives that.
+        """
+        sizes = torch.logspace(*_SIZES, batch, dtype=torch.float64).unsqueeze(1)
+
+        def draw() -> Tensor:
+            drawn = torch.randn(batch, self.input_size, generator=generator, dtype=torch.float64)
+            return (sizes * drawn).to(**self.factory)
+
+        state = self.start(batch)
+        for _ in range(_PROBE_STEPS):
+            state = self.guarded(partial(self.step, draw(), state))[1]
+        return draw(), state
+
+    # Going back -------------------------------------------------------------------------------------
 
     def jacobians(self, inputs: Float[Tensor, "batch input"], state: State) -> Jacobians:
         """Return the derivatives of one step for a whole batch of states: S pullbacks, mapped, of one call."""
@@ -187,7 +234,7 @@ class Transition:
         def differentiate() -> tuple[Tensor, Tensor]:
             h, x = self.flatten(state).detach().requires_grad_(), inputs.detach().requires_grad_()
             with torch.enable_grad():
-                y, new = self.step(x, self.network.unflatten_state(h, state))
+                y, new = self.step(x, self.unflatten(h, state))
                 ends = [(self.flatten(new), after)] + ([] if output is None else [(y, output)])
                 # What depends on neither has no gradient to give, and autograd refuses to be asked for it.
                 seen = [(value, cotangent) for value, cotangent in ends if value.requires_grad]
@@ -196,6 +243,8 @@ class Transition:
             return found[0], found[1]
 
         return self.guarded(differentiate)
+
+    # What can go wrong ------------------------------------------------------------------------------
 
     def guarded(self, compute: Callable[[], T]) -> T:
         """Compute, and say in one line what went wrong inside a step that torch cannot run or differentiate."""
@@ -210,39 +259,76 @@ class Transition:
                 f"{self.what} needs a step that torch.func can differentiate, got {name}: {reason}"
             ) from error
 
-    def join(self, states: list[State]) -> State:
-        """Return several states as one with a longer batch."""
-        return tree_map(lambda *leaves: torch.cat(leaves, dim=self.network.batch_axis), *states)
-
     def require_differentiable(self) -> None:
-        """Raise unless autograd sees that the next state depends on the one before it, as its values do."""
+        """Raise unless autograd sees that the next state depends on the one before it, as its values do.
+
+        Asked at states that occur, or at the start where these overflow. A derivative that is NaN is no derivative.
+        """
         generator = torch.Generator().manual_seed(0)
-        like = self.start(8)
+        like = self.probe_states(8, generator)
+        if not bool(self.flatten(like).isfinite().all()):
+            like = self.start(8)
         flat = self.flatten(like)
-        flat = flat + torch.randn(flat.shape, generator=generator, dtype=torch.float64).to(flat)
         x = torch.randn(8, self.input_size, generator=generator, dtype=torch.float64).to(flat)
-        leaf = flat.clone().requires_grad_()
+        leaf = flat.detach().clone().requires_grad_()
         after = self.guarded(lambda: self.advance(x, leaf, like))
         found = torch.autograd.grad(after.sum(), leaf, allow_unused=True)[0] if after.requires_grad else None
+        if found is not None and not bool(found.isfinite().all()):
+            raise UserError(
+                f"{self.what} needs derivatives, and those of this network's step are NaN or infinite at states that "
+                "it visits (a root or a quotient at zero?)"
+            )
         if found is not None and bool((found != 0).any()):
             return
         with torch.no_grad():
-            moved = bool((self.advance(x, -3 * flat, like) != after).any())
-        if moved:
+            # The same inputs at the state of another example: a value that changes with the state has a derivative.
+            other = self.advance(x, flat.roll(1, 0), like)
+        if bool((other != after).any()):
             raise UserError(
                 f"{self.what} needs a differentiable step, and this one is not: the state depends on the state before "
                 "it, but autograd finds no derivative (is something detached, rounded or made of integers?)"
             )
 
 
-def transition(network: Recurrent, what: str) -> Transition:
-    """Return the step of a prepared network as functions of flat states."""
-    step: Callable[[Tensor, State], tuple[Tensor, State]] = network.step
-    if isinstance(network, Stack):
-        step = partial(network.step, weights=network.weights())
-    found = Transition(network, what, step)
-    found.require_differentiable()
-    return found
+def prepare(network: nn.Module | Dynamics, *, what: str, device: str | None = None) -> Recurrent:
+    """Return a copy of a recurrent network to measure: in float64, in eval mode, without gradients of its parameters.
+
+    `what` is the measure, as errors name it. Of a network that is prepared its copy is taken.
+    """
+    if isinstance(network, Dynamics):
+        return network.network
+    if not isinstance(network, nn.Module):
+        raise expected("network", "a torch.nn.Module", Description(f"a {type(network).__name__}"))
+    _check_finite(network)
+    adapted = network if isinstance(network, Recurrent) else adapt(network)
+    kind = getattr(adapted, "kind", None)
+    if not isinstance(adapted, Recurrent):
+        raise UserError(f"{what} needs a network of kind 'recurrent', got {type(network).__name__} of kind {kind!r}")
+    adapted.require_causal(what)
+    twin = copy.deepcopy(adapted).eval().requires_grad_(False)
+    apply: Any = twin._apply  # Module.double leaves complex parameters in single precision
+    apply(_in_double_precision)
+    return twin if device is None else twin.to(device)
+
+
+def _in_double_precision(tensor: Tensor) -> Tensor:
+    if tensor.is_complex():
+        return tensor.to(torch.complex128)
+    return tensor.to(torch.float64) if tensor.is_floating_point() else tensor
+
+
+def _check_finite(network: nn.Module) -> None:
+    for name, tensor in [*network.named_parameters(), *network.named_buffers()]:
+        if not is_lazy(tensor) and not bool(tensor.isfinite().all()):
+            raise expected(f"every weight of {type(network).__name__}", "finite", Description(f"NaN or inf in {name}"))
+
+
+def _flat_step(network: Recurrent) -> Step:
+    """Return the step of a network as a function of flat inputs, with every map of its weights computed once."""
+    step, shape = network.stepper(), network.input_shape
+    if len(shape) == 1:
+        return step
+    return lambda x, state: step(x.reshape(-1, *shape), state)
 
 
 _SMALL = 512

@@ -11,7 +11,7 @@ from torch import nn
 from mnemoscope.core.arrays import positive
 from mnemoscope.core.result import Result, result
 from mnemoscope.measures.copying import layers_of
-from mnemoscope.measures.dynamics import prepare
+from mnemoscope.measures.dynamics import Dynamics, prepare
 from mnemoscope.measures.registry import measure
 from mnemoscope.report import chart
 from mnemoscope.theory.formulas.linear import LatentEmbedding, LinearLayer, is_deep, unrolled_states
@@ -74,7 +74,9 @@ class LatentEmbeddingOfNetwork(Result):
 
 
 @measure("latent-embedding", kinds=("recurrent",), needs=("matrix",))
-def latent_embedding(network: nn.Module, *, tolerance: float = 1e-4, seed: int = 0) -> LatentEmbeddingOfNetwork:
+def latent_embedding(
+    network: nn.Module | Dynamics, *, tolerance: float = 1e-4, seed: int = 0
+) -> LatentEmbeddingOfNetwork:
     r"""Embed a deep linear network in one wide layer, or find the deep network that a wide layer is.
 
     .. math::

@@ -15,7 +15,7 @@ from mnemoscope.core.arrays import non_negative
 from mnemoscope.core.errors import Description, expected, positive_int
 from mnemoscope.core.result import Result, result
 from mnemoscope.measures.band import banded
-from mnemoscope.measures.dynamics import Transition, few_threads, prepare, transition
+from mnemoscope.measures.dynamics import Dynamics, few_threads
 from mnemoscope.measures.growth import fit_growth
 from mnemoscope.measures.registry import measure
 from mnemoscope.measures.trajectory import Path, drive
@@ -49,7 +49,7 @@ class Source(NamedTuple):
 
 def random_readout(path: Path, generator: torch.Generator) -> Source:
     """Return the gradient of a random unit vector, one for each trajectory, read out of the last state."""
-    units = path.transition.readout()
+    units = path.dynamics.readout()
     readout = torch.randn(path.inputs.shape[1], units.shape[0], generator=generator, dtype=torch.float64).to(units)
     last = readout / readout.norm(dim=1, keepdim=True) @ units
     return Source(last, None, None, ("the loss is a random unit vector read out of the last state",))
@@ -57,7 +57,7 @@ def random_readout(path: Path, generator: torch.Generator) -> Source:
 
 def of_loss(path: Path, loss: Callable[[Tensor], Tensor]) -> Source:
     """Return the gradient of a loss at all outputs."""
-    flow = path.transition
+    flow = path.dynamics
     with torch.no_grad():
         outputs = torch.stack([flow.step(x, s)[0] for x, s in zip(path.inputs, path.states[:-1], strict=True)])
     leaf = outputs.clone().requires_grad_()
@@ -71,16 +71,18 @@ def of_loss(path: Path, loss: Callable[[Tensor], Tensor]) -> Source:
     return Source(torch.zeros_like(flow.flatten(path.states[-1])), by_output, _places(flow), ())
 
 
-def _places(flow: Transition) -> Int[Tensor, " output"] | None:
-    """Find which numbers of the state the outputs are, at random states: a network that gives out its state."""
+def _places(flow: Dynamics) -> Int[Tensor, " output"] | None:
+    """Find which numbers of the state the outputs are, at states that occur: a network that gives out its state."""
     generator = torch.Generator().manual_seed(0)
-    like = flow.start(_PROBES)
-    flat = flow.flatten(like)
-    flat = flat + torch.randn(flat.shape, generator=generator, dtype=torch.float64).to(flat)
-    x = torch.randn(_PROBES, flow.input_size, generator=generator, dtype=torch.float64).to(flat)
+    before = flow.probe_states(_PROBES, generator)
+    x = torch.randn(_PROBES, flow.input_size, generator=generator, dtype=torch.float64).to(**flow.factory)
     with torch.no_grad():
-        y, state = flow.step(x, flow.network.unflatten_state(flat, like))
+        y, state = flow.step(x, before)
     after = flow.flatten(state)
+    # Neighbours of the state, as most outputs are: units that are always zero could else be taken for each other.
+    for first in range(after.shape[1] - y.shape[1] + 1):
+        if torch.equal(after[:, first : first + y.shape[1]], y):
+            return torch.arange(first, first + y.shape[1], device=after.device)
     free = torch.ones(after.shape[1], dtype=torch.bool, device=after.device)
     places = []
     for column in y.T:
@@ -94,7 +96,7 @@ def _places(flow: Transition) -> Int[Tensor, " output"] | None:
 
 def go_back(path: Path, source: Source) -> Float[np.ndarray, "lags batch"]:
     """Return ln of the gradient's norm at the last state, the one before it, .. the first, for every trajectory."""
-    flow, units = path.transition, path.transition.readout()
+    flow, units = path.dynamics, path.dynamics.readout()
     carried, logs = _Scaled.of(source.last), []
     for t in range(len(path.inputs), 0, -1):
         own = None if source.outputs is None else source.outputs[t - 1]
@@ -110,7 +112,7 @@ def go_back(path: Path, source: Source) -> Float[np.ndarray, "lags batch"]:
 
 def _at_state(path: Path, t: int, own: Float[Tensor, "batch output"], places: Int[Tensor, " output"] | None) -> Tensor:
     """Return the gradient at the state after step t that comes by way of the output of that step."""
-    flow = path.transition
+    flow = path.dynamics
     found = own.new_zeros(own.shape[0], flow.size)
     if not bool(own.any()):
         return found
@@ -222,7 +224,7 @@ class GradientNorms(Result):
 
 @measure("gradients", kinds=("recurrent",), needs=("jacobian",), quick={"trajectories": 8, "horizon": 200})
 def gradient_norms(
-    network: nn.Module,
+    network: nn.Module | Dynamics,
     *,
     loss: Callable[[Tensor], Tensor] | None = None,
     horizon: int = 200,
@@ -287,7 +289,7 @@ def gradient_norms(
     >>> print(found)
     gradient over 2000 steps back: exponential, rate -0.693147 per step back
     """
-    flow = transition(prepare(network, what=_WHAT, device=device), _WHAT)
+    flow = Dynamics.of(network, _WHAT, device=device)
     generator = torch.Generator().manual_seed(seed)
     given = None if inputs is None else _inputs(inputs, flow)
     steps = positive_int("horizon", horizon) if given is None else given.shape[0]
@@ -306,7 +308,7 @@ def gradient_norms(
         return _finish(go_back(path, source), source)
 
 
-def _inputs(value: Any, flow: Transition) -> Float[Tensor, "time batch input"]:
+def _inputs(value: Any, flow: Dynamics) -> Float[Tensor, "time batch input"]:
     found = torch.as_tensor(value).detach().to(**flow.factory)
     if found.dim() != 3 or found.shape[2] != flow.input_size or 0 in found.shape:
         raise expected("inputs", f"of shape (time, trajectories, {flow.input_size})", tuple(found.shape))

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from mnemoscope.core.arrays import non_negative
 from mnemoscope.core.errors import expected, positive_int
 from mnemoscope.core.result import Result, result
-from mnemoscope.measures.dynamics import few_threads, prepare, transition
+from mnemoscope.measures.dynamics import Dynamics, few_threads
 from mnemoscope.measures.registry import measure
 from mnemoscope.measures.trajectory import Path, constant_jacobians, drive
 from mnemoscope.report import chart
@@ -117,7 +117,7 @@ class LyapunovExponents(Result):
     quick={"trajectories": 2, "horizon": 200, "transient": 50},
 )
 def lyapunov_exponents(
-    network: nn.Module,
+    network: nn.Module | Dynamics,
     *,
     count: int | None = None,
     horizon: int = 1000,
@@ -181,7 +181,7 @@ def lyapunov_exponents(
     >>> print((lyapunov_exponents(layer).exponents / torch.tensor(2.0).log().item()).round(6))
     [-1. -2.]
     """
-    flow = transition(prepare(network, what=_WHAT, device=device), _WHAT)
+    flow = Dynamics.of(network, _WHAT, device=device)
     units = flow.readout()
     wanted = units.shape[0] if count is None else positive_int("count", count)
     if wanted > units.shape[0]:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from mnemoscope.core.errors import UserError, positive_int
 from mnemoscope.core.result import Result, result
-from mnemoscope.measures.dynamics import Transition, prepare, transition
+from mnemoscope.measures.dynamics import Dynamics
 from mnemoscope.measures.registry import measure
 from mnemoscope.nn.first_order import FirstOrder
 from mnemoscope.nn.networks.second_order import SecondOrderRNN
@@ -39,12 +39,12 @@ class Confused(NamedTuple):
     twin: Float[Tensor, "time input"]
 
 
-def final_states(system: Transition, histories: Float[Tensor, "time batch input"]) -> Float[Tensor, "batch size"]:
+def final_states(system: Dynamics, histories: Float[Tensor, "time batch input"]) -> Float[Tensor, "batch size"]:
     """Return the flat states after histories from the start."""
     return system.flatten(system.drive(histories, system.start(histories.shape[1]))[-1])
 
 
-def invisible_pair(system: Transition, history: Float[Tensor, "time input"]) -> tuple[Confused | None, int]:
+def invisible_pair(system: Dynamics, history: Float[Tensor, "time input"]) -> tuple[Confused | None, int]:
     """Return two histories that a state which is affine in its inputs cannot tell apart, and the map's numerical rank.
 
     The difference is the least one that turns an entry of `history` into zero; None when there is none at all.
@@ -68,7 +68,7 @@ def invisible_pair(system: Transition, history: Float[Tensor, "time input"]) -> 
     return Confused(history, twin.reshape(history.shape)), rank
 
 
-def search_pair(system: Transition, history: Float[Tensor, "time input"], iterations: int) -> Confused:
+def search_pair(system: Dynamics, history: Float[Tensor, "time input"], iterations: int) -> Confused:
     """Return a history whose first entry is zero and that leads to nearly the same state: Levenberg and Marquardt."""
     goal = final_states(system, history[:, None])[0]
     free = torch.ones(history.numel(), dtype=torch.bool, device=history.device)
@@ -92,7 +92,7 @@ def search_pair(system: Transition, history: Float[Tensor, "time input"], iterat
     return Confused(history, twin)
 
 
-def _sensitivity(system: Transition, history: Float[Tensor, "time input"]) -> Float[Tensor, "size inputs"]:
+def _sensitivity(system: Dynamics, history: Float[Tensor, "time input"]) -> Float[Tensor, "size inputs"]:
     """Return the derivative of the last state by all inputs: one batch of Jacobians, chained from the end."""
     states = system.drive(history[:, None], system.start(1))[:-1]
     jacobians = system.jacobians(history, system.join(states))
@@ -243,12 +243,12 @@ def state_tracking_witness(
     >>> found.horizon, found.proved, found.gap < 1e-12, found.tracker_gap
     (5, True, True, 1.0)
     """
-    twin = prepare(network, what=_WHAT)
-    size = twin.state_size
+    system = Dynamics.of(network, _WHAT)
+    size, d = system.network.state_size, system.input_size
     if size is None:
-        raise UserError(f"{_WHAT} needs a state of fixed size, got {type(network).__name__}, whose state grows")
-    system = transition(twin, _WHAT)
-    affine, d = _affine(twin), twin.input_size
+        name = type(system.original).__name__
+        raise UserError(f"{_WHAT} needs a state of fixed size, got {name}, whose state grows")
+    affine = _affine(system.network)
     needed = size // d + 1
     steps = (needed if affine else min(needed + 1, _LONGEST)) if horizon is None else positive_int("horizon", horizon)
     draw = torch.Generator().manual_seed(seed)
@@ -266,7 +266,7 @@ def state_tracking_witness(
     return _witness(system, found, affine and size < d * steps, rank, _after(after), seed)
 
 
-def _best(system: Transition, starts: list[Tensor], iterations: int, seed: int) -> Confused:
+def _best(system: Dynamics, starts: list[Tensor], iterations: int, seed: int) -> Confused:
     """Search from one history after the other, until two states are equal for all that float64 can say."""
     best = search_pair(system, starts[0], iterations)
     for start in starts[1:]:
@@ -288,11 +288,11 @@ def _after(after: int) -> int:
     return 0 if after == 0 and not isinstance(after, bool) else positive_int("after", after)
 
 
-def _signs(draw: torch.Generator, system: Transition, *shape: int) -> Tensor:
+def _signs(draw: torch.Generator, system: Dynamics, *shape: int) -> Tensor:
     return (2.0 * torch.randint(0, 2, shape, generator=draw) - 1).to(**system.factory)
 
 
-def _gap(system: Transition, pair: Confused, seed: int) -> tuple[float, float]:
+def _gap(system: Dynamics, pair: Confused, seed: int) -> tuple[float, float]:
     """Return the distance of the two states: as a share of what random differences of that size make, and itself."""
     draw = torch.Generator().manual_seed(seed)
     noise = torch.randn(_DRAWS, *pair.history.shape, generator=draw, dtype=torch.float64).to(pair.history)
@@ -305,7 +305,7 @@ def _gap(system: Transition, pair: Confused, seed: int) -> tuple[float, float]:
 
 
 def _witness(
-    system: Transition, pair: Confused, proved: bool, rank: int | None, after: int, seed: int
+    system: Dynamics, pair: Confused, proved: bool, rank: int | None, after: int, seed: int
 ) -> StateTrackingWitness:
     steps, d = pair.history.shape
     draw = torch.Generator().manual_seed(seed + 1)

@@ -19,9 +19,8 @@ from mnemoscope.measures.capacity.network import (
     matrix_simulator,
     network_simulator,
     pair,
-    transition_of,
 )
-from mnemoscope.measures.dynamics import few_threads
+from mnemoscope.measures.dynamics import Dynamics, few_threads
 from mnemoscope.measures.registry import measure
 from mnemoscope.report import chart
 
@@ -249,10 +248,10 @@ def memory_capacity(
     if matrices is not None:
         simulator, size = matrix_simulator(*matrices), len(matrices[0])
     else:
-        transition = transition_of(network)
-        size = transition.size
-        simulator = network_simulator(transition, direction, read)
-        matrices = linear_matrices(transition, direction) if exact and read == "state" else None
+        dynamics = Dynamics.of(network, "memory_capacity", differentiable=False)
+        size = dynamics.size
+        simulator = network_simulator(dynamics, direction, read)
+        matrices = linear_matrices(dynamics, direction) if exact and read == "state" else None
     with few_threads(size):
         return _exact(*matrices, experiment) if exact and matrices else _estimated(simulator, experiment)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,11 +12,9 @@ from torch import Tensor
 
 from mnemoscope.core.arrays import square, vector
 from mnemoscope.core.errors import Description, UserError, expected
-from mnemoscope.measures.dynamics import Transition, prepare
-from mnemoscope.nn.recurrent import Recurrent
-from mnemoscope.nn.stack import Stack
+from mnemoscope.measures.dynamics import Dynamics
 
-__all__ = ["READS", "Simulator", "linear_matrices", "matrix_simulator", "network_simulator", "pair", "transition_of"]
+__all__ = ["READS", "Simulator", "linear_matrices", "matrix_simulator", "network_simulator", "pair"]
 
 READS = ("state", "output")
 """What the readout sees: `readout_state` (all of it: h and c of an LSTM), or what the network puts out."""
@@ -32,7 +29,7 @@ Simulator = Callable[[Float[np.ndarray, "time batch"], int], Float[np.ndarray, "
 
 def pair(given: Any) -> tuple[Float[np.ndarray, "n n"], Float[np.ndarray, " n"]] | None:
     """Return (W, v) checked if a pair was given, None for a network."""
-    if isinstance(given, torch.nn.Module):
+    if isinstance(given, torch.nn.Module | Dynamics):
         return None
     if not isinstance(given, tuple | list) or len(given) != 2:
         raise expected("network", "a network, or a pair (W, v)", Description(f"a {type(given).__name__}"))
@@ -40,59 +37,48 @@ def pair(given: Any) -> tuple[Float[np.ndarray, "n n"], Float[np.ndarray, " n"]]
     return W, vector("v", given[1], len(W))
 
 
-def transition_of(network: torch.nn.Module) -> Transition:
-    """Return a copy of the network in float64, as pure functions; it need not be differentiable."""
-    twin: Recurrent = prepare(network, what=WHAT)
-    step = partial(twin.step, weights=twin.weights()) if isinstance(twin, Stack) else twin.step
-    return Transition(twin, WHAT, step)
-
-
-def input_direction(transition: Transition, direction: Any) -> Float[Tensor, " input"]:
+def input_direction(dynamics: Dynamics, direction: Any) -> Float[Tensor, " input"]:
     """Return the direction along which the input enters: the first channel unless one is given."""
-    size = transition.input_size
+    size = dynamics.input_size
     if direction is None:
-        return torch.eye(size, **transition.factory)[0]
+        return torch.eye(size, **dynamics.factory)[0]
     found = vector("direction", direction, size)
     if not found.any():
         raise expected("direction", "a vector with an entry that is not zero", direction)
-    return torch.as_tensor(found, **transition.factory)
+    return torch.as_tensor(found, **dynamics.factory)
 
 
 def linear_matrices(
-    transition: Transition, direction: Any
+    dynamics: Dynamics, direction: Any
 ) -> tuple[Float[np.ndarray, "n n"], Float[np.ndarray, " n"]] | None:
     """Return (W, v) of a network whose next state is an affine function of state and input; None for all others."""
-    like = transition.start(1)
-    size = transition.size
-    read = transition.flatten(transition.network.readout_state(like)).shape[1]
-    if size > MOST_LINEAR_UNITS or read != size or not _superposes(transition):
+    like = dynamics.start(1)
+    size = dynamics.size
+    read = dynamics.flatten(dynamics.network.readout_state(like)).shape[1]
+    if size > MOST_LINEAR_UNITS or read != size or not _affine(dynamics):
         return None
-    along = input_direction(transition, direction)
-    jacobians = transition.jacobians(torch.zeros(1, transition.input_size, **transition.factory), like)
+    along = input_direction(dynamics, direction)
+    jacobians = dynamics.jacobians(torch.zeros(1, dynamics.input_size, **dynamics.factory), like)
     return jacobians.state[0].cpu().numpy(), (jacobians.input[0] @ along).cpu().numpy()
 
 
 @torch.no_grad()
-def _superposes(transition: Transition) -> bool:
-    """Whether f(a + b) + f(0) = f(a) + f(b) for random states and inputs of several sizes."""
+def _affine(dynamics: Dynamics) -> bool:
+    """Whether f is affine: f of a midpoint is the midpoint of f, between states that occur and inputs of many sizes.
+
+    A midpoint of two states is a state, also where the numbers of a state have to sum to one.
+    """
     generator = torch.Generator().manual_seed(0)
-    sizes = torch.tensor([1e-2, 1e-1, 1.0, 10.0] * 2, dtype=torch.float64)[:, None]
-    widths = (transition.size, transition.input_size)
-    zero, a, b = (
-        [
-            (factor * sizes * torch.randn(8, n, generator=generator, dtype=torch.float64)).to(**transition.factory)
-            for n in widths
-        ]
-        for factor in (0.0, 1.0, 1.0)
-    )
+    (x, state), (other_x, other) = dynamics.probes(16, generator), dynamics.probes(16, generator)
 
-    def after(state: Tensor, x: Tensor) -> Tensor:
-        return transition.guarded(lambda: transition.advance(x, state))
+    def after(x: Tensor, flat: Tensor) -> Tensor:
+        return dynamics.guarded(lambda: dynamics.advance(x, flat, state))
 
-    first, second, none = after(*a), after(*b), after(*zero)
-    both = after(a[0] + b[0], a[1] + b[1])
-    gap = (both + none - first - second).abs().amax(dim=1)
-    return bool((gap <= LINEAR * (first.abs() + second.abs()).amax(dim=1)).all())
+    flat, other_flat = dynamics.flatten(state), dynamics.flatten(other)
+    first, second = after(x, flat), after(other_x, other_flat)
+    between = after((x + other_x) / 2, (flat + other_flat) / 2)
+    gap = (2 * between - first - second).abs().amax(dim=1)
+    return bool((gap <= LINEAR * (first.abs() + second.abs()).amax(dim=1)).all())  # NaN is not below anything
 
 
 def matrix_simulator(W: Float[np.ndarray, "n n"], v: Float[np.ndarray, " n"]) -> Simulator:
@@ -111,21 +97,21 @@ def matrix_simulator(W: Float[np.ndarray, "n n"], v: Float[np.ndarray, " n"]) ->
     return simulate
 
 
-def network_simulator(transition: Transition, direction: Any, read: str) -> Simulator:
+def network_simulator(dynamics: Dynamics, direction: Any, read: str) -> Simulator:
     """Return a network as a simulator: the scalar input enters along `direction`, nothing else does."""
-    along = input_direction(transition, direction)
+    along = input_direction(dynamics, direction)
 
     @torch.no_grad()
     def simulate(inputs: Float[np.ndarray, "time batch"], unread: int) -> Float[np.ndarray, "read batch units"]:
-        x = torch.as_tensor(inputs, **transition.factory)[..., None] * along
+        x = torch.as_tensor(inputs, **dynamics.factory)[..., None] * along
         drive = _outputs if read == "output" else _states
-        return _finite(transition.guarded(lambda: drive(transition, x, unread)).cpu().numpy())
+        return _finite(dynamics.guarded(lambda: drive(dynamics, x, unread)).cpu().numpy())
 
     return simulate
 
 
-def _outputs(transition: Transition, x: Tensor, unread: int) -> Tensor:
-    network = transition.network
+def _outputs(dynamics: Dynamics, x: Tensor, unread: int) -> Tensor:
+    network = dynamics.network
     if not network.batch_first:
         output: Tensor = network(x)[0]
         return output[unread:]
@@ -133,13 +119,13 @@ def _outputs(transition: Transition, x: Tensor, unread: int) -> Tensor:
     return output.transpose(0, 1)[unread:]
 
 
-def _states(transition: Transition, x: Tensor, unread: int) -> Tensor:
-    state = transition.start(x.shape[1])
+def _states(dynamics: Dynamics, x: Tensor, unread: int) -> Tensor:
+    state = dynamics.start(x.shape[1])
     found = []
     for t, each in enumerate(x):
-        state = transition.step(each, state)[1]
+        state = dynamics.step(each, state)[1]
         if t >= unread:
-            found.append(transition.flatten(transition.network.readout_state(state)))
+            found.append(dynamics.flatten(dynamics.network.readout_state(state)))
     return torch.stack(found)
 
 

@@ -15,7 +15,7 @@ from mnemoscope.core.errors import Description, expected, positive_int
 from mnemoscope.core.memory import human
 from mnemoscope.core.result import Result, result
 from mnemoscope.measures.cost.step import Network, spent_on_steps, training_memory
-from mnemoscope.measures.dynamics import few_threads
+from mnemoscope.measures.dynamics import Dynamics, few_threads
 from mnemoscope.measures.growth import growth_exponent, slope
 from mnemoscope.measures.registry import measure
 from mnemoscope.nn.adapt import adapt
@@ -155,7 +155,7 @@ def _micro(seconds: float) -> str:
     quick={"lengths": (64, 128, 256, 512), "repeats": 3},
 )
 def resources(
-    network: nn.Module,
+    network: nn.Module | Dynamics,
     *,
     lengths: tuple[int, ...] = (128, 256, 512, 1024),
     batch: int = 1,
@@ -245,7 +245,7 @@ def resources(
 
 def _copy(network: Any) -> Network:
     """Return the network as a copy, so that nothing of the caller's changes."""
-    adapted = adapt(network)
+    adapted = adapt(network.original if isinstance(network, Dynamics) else network)
     if not isinstance(adapted, Recurrent | SequenceNetwork):
         kind = Description(f"kind {getattr(adapted, 'kind', None)!r}")
         raise expected("network", "recurrent or a sequence network", kind)

@@ -16,7 +16,7 @@ from mnemoscope.core.arrays import non_negative, positive, vector
 from mnemoscope.core.errors import UserError, expected, positive_int
 from mnemoscope.core.result import Result, result
 from mnemoscope.measures.band import banded
-from mnemoscope.measures.dynamics import Jacobians, Transition, few_threads, prepare, transition
+from mnemoscope.measures.dynamics import Dynamics, Jacobians, few_threads
 from mnemoscope.measures.fisher.conventions import trusted_digits
 from mnemoscope.measures.fisher.linearised import BLOCK, SETTLED, Propagated, best_direction, information, propagate
 from mnemoscope.measures.fisher.vector import FisherMemory, fisher_memory
@@ -103,7 +103,7 @@ class NetworkFisherMemory(Result):
     quick={"trajectories": 4, "longest": 128, "washout": 32},
 )
 def network_fisher_memory(
-    network: nn.Module,
+    network: nn.Module | Dynamics,
     direction: tuple[float, ...] | None = None,
     *,
     noise: float = 1.0,
@@ -183,7 +183,7 @@ def network_fisher_memory(
     steps = positive_int("longest", longest) if horizon is None else positive_int("horizon", horizon)
     count, spread = positive_int("trajectories", trajectories), non_negative("scale", scale)
     before = 0 if washout == 0 else positive_int("washout", washout)
-    flow = transition(prepare(network, what=WHAT, device=device), WHAT)
+    flow = Dynamics.of(network, WHAT, device=device)
     along = None if direction is None else _direction(direction, flow.input_size)
     with few_threads(flow.size):
         fixed = constant_jacobians(flow)
@@ -205,7 +205,7 @@ def _direction(value: object, size: int) -> Float[np.ndarray, " input"]:
     return found
 
 
-def _require_memory(flow: Transition, steps: int, trajectories: int) -> None:
+def _require_memory(flow: Dynamics, steps: int, trajectories: int) -> None:
     size = flow.size
     per_step = 16 * trajectories * size * flow.input_size
     working = 8 * trajectories * size * size * (4 * BLOCK)

@@ -13,7 +13,7 @@ from torch import nn
 from mnemoscope.core.errors import UserError, positive_int
 from mnemoscope.core.result import Result, result
 from mnemoscope.core.ring import PRIMES, Prime, Real
-from mnemoscope.measures.dynamics import prepare
+from mnemoscope.measures.dynamics import Dynamics, prepare
 from mnemoscope.measures.registry import measure
 from mnemoscope.measures.separation.grid import Polynomial, RingWalk, StepWalk, evaluate_grid, exact_rank, matricise
 from mnemoscope.measures.separation.inputs import Templates, check_unit, require_grid, start_set, template_rows
@@ -140,7 +140,7 @@ class SeparationRank(Result):
 
 @measure("separation-rank", kinds=("recurrent",), needs=())
 def separation_rank(
-    network: nn.Module,
+    network: nn.Module | Dynamics,
     horizon: int,
     templates: int | Templates | None = None,
     partition: tuple[int, ...] | None = None,

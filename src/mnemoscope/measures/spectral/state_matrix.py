@@ -14,11 +14,10 @@ from torch import Tensor, nn
 
 from mnemoscope.core.errors import Description, UserError, expected
 from mnemoscope.core.memory import require
-from mnemoscope.measures.dynamics import prepare, transition
+from mnemoscope.measures.dynamics import Dynamics
 from mnemoscope.measures.spectral.schur import checked_matrix
 from mnemoscope.nn.first_order import FirstOrder
 from mnemoscope.nn.maps.schur import Schur
-from mnemoscope.nn.recurrent import Recurrent
 
 __all__ = ["StateMatrix", "state_matrix"]
 
@@ -67,10 +66,11 @@ def state_matrix(
     """
     if isinstance(source, Mapping):
         return _of_weights(source, network, settle, measure)
-    if not isinstance(source, nn.Module):
+    if not isinstance(source, nn.Module | Dynamics):
         return StateMatrix(checked_matrix("W", source), "the given matrix", _rounding(source))
-    found = _of_network(source, settle, measure)
-    types = [_rounding(p) for p in source.parameters() if p.is_floating_point() or p.is_complex()]
+    dynamics = Dynamics.of(source, measure, differentiable=False)
+    found = _of_network(dynamics, settle)
+    types = [_rounding(p) for p in dynamics.original.parameters() if p.is_floating_point() or p.is_complex()]
     return replace(found, rounding=max(types, default=found.rounding))
 
 
@@ -84,15 +84,14 @@ def _rounding(value: Any) -> float:
     return float(np.finfo(float).eps)
 
 
-def _of_network(network: nn.Module, settle: int, measure: str) -> StateMatrix:
-    prepared = prepare(network, what=measure)
-    inner = getattr(prepared, "module", prepared)
+def _of_network(dynamics: Dynamics, settle: int) -> StateMatrix:
+    inner = getattr(dynamics.network, "module", dynamics.network)
     if isinstance(inner, FirstOrder | nn.RNN):
         weights = {name: getattr(inner, name) for name in _names(inner.num_layers)}
         return replace(_first_order(weights, inner.num_layers), theta=_own_schur_form(inner))
     if isinstance(inner, nn.RNNCell):
         return StateMatrix(checked_matrix("weight_hh", inner.weight_hh), "weight_hh")
-    return _at_rest(prepared, settle, measure)
+    return _at_rest(dynamics, settle)
 
 
 def _names(layers: int) -> list[str]:
@@ -153,12 +152,12 @@ def _real(matrix: Inexact[np.ndarray, "n n"]) -> Inexact[np.ndarray, "m m"]:
     return np.block([[matrix.real, -matrix.imag], [matrix.imag, matrix.real]])
 
 
-def _at_rest(network: Recurrent, settle: int, measure: str) -> StateMatrix:
-    step = transition(network, measure)
+def _at_rest(dynamics: Dynamics, settle: int) -> StateMatrix:
+    step = Dynamics.of(dynamics, dynamics.what)  # whose step has to be differentiable
     size = step.size
     require(f"the Jacobian of {size} numbers of state", 8 * 6 * size * size, "a smaller hidden_size would fit")
-    silence = torch.zeros(settle, 1, network.input_size, **step.factory)
+    silence = torch.zeros(settle, 1, step.input_size, **step.factory)
     state = step.drive(silence, step.start(1))[-1]
-    jacobian = step.jacobians(torch.zeros(1, network.input_size, **step.factory), state).state[0]
+    jacobian = step.jacobians(torch.zeros(1, step.input_size, **step.factory), state).state[0]
     where = f"after {settle} steps at rest" if settle else "at rest"
     return StateMatrix(checked_matrix("the state Jacobian", jacobian), f"the state Jacobian {where}")

@@ -11,7 +11,7 @@ from jaxtyping import Float, Inexact
 from torch import nn
 
 from mnemoscope.core.errors import UserError
-from mnemoscope.measures.dynamics import prepare, transition
+from mnemoscope.measures.dynamics import Dynamics
 from mnemoscope.measures.trajectory import constant_jacobians
 from mnemoscope.nn.adapt import adapt
 from mnemoscope.nn.first_order import FirstOrder
@@ -160,7 +160,7 @@ class Subject:
         if (self.state_size or 0) > _MOST:
             return None
         try:
-            fixed = constant_jacobians(transition(prepare(self.network, what="theory"), "theory"))
+            fixed = constant_jacobians(Dynamics.of(self.network, "theory"))
         except UserError:
             return None  # a module that cannot be differentiated, or overflows: not linear as far as anybody knows
         return None if fixed is None else (fixed.state[0].cpu().numpy(), fixed.input[0].cpu().numpy())

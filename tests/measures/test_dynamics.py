@@ -1,0 +1,122 @@
+"""Networks prepared for measures: one copy for all of them, probes at states that occur, no check that NaN passes."""
+
+import copy
+from dataclasses import fields
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+import mnemoscope as ms
+from mnemoscope.measures.dynamics import Dynamics
+from mnemoscope.measures.trajectory import constant_jacobians
+
+MEASURED = {
+    "network_fisher_memory": {"longest": 32, "trajectories": 2, "washout": 10},
+    "gradient_norms": {"horizon": 20, "trajectories": 2},
+    "lyapunov_exponents": {"horizon": 20, "transient": 5, "trajectories": 2, "washout": 10},
+    "memory_capacity": {"lag": 5, "samples": 2048},
+    "spectrum": {"horizon": 10},
+    "separation_rank": {"horizon": 4, "templates": 2},
+    "state_tracking_witness": {"iterations": 3, "restarts": 1},
+}
+
+
+class Simplex(nn.Module):
+    """A belief over n places, moved by Bayes' rule and a kernel: p' = K (p * likelihood(x)), normalised.
+
+    Its logarithm is NaN at any state with a negative number, such as one with noise on every number.
+    """
+
+    def __init__(self, places: int = 5) -> None:
+        super().__init__()
+        draw = torch.Generator().manual_seed(3)
+        self.gain = nn.Parameter(torch.randn(places, 2, generator=draw))
+        self.register_buffer("kernel", torch.rand(places, places, generator=draw).softmax(0))
+
+    def forward(self, x: Tensor, p: Tensor) -> Tensor:
+        return (p.log() + x @ self.gain.T).softmax(-1) @ self.kernel.T
+
+
+def simplex() -> nn.Module:
+    start = torch.tensor([0.4, 0.3, 0.15, 0.1, 0.05])
+    return ms.adapt(Simplex(), kind="cell", input_size=2, init_state=lambda batch: start.expand(batch, -1))
+
+
+class Root(nn.Module):
+    """h' = sqrt(h), from h = 0 on: its derivative is infinite at the only state that occurs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(3, 1))
+
+    def forward(self, x: Tensor, h: Tensor) -> Tensor:
+        return torch.sqrt(h.clamp_min(0)) + 0 * (x @ self.weight.T)
+
+
+def numbers(result: object) -> list[np.ndarray]:
+    found = [getattr(result, each.name) for each in fields(result)]
+    return [np.asarray(each) for each in found if isinstance(each, int | float | np.ndarray)]
+
+
+def assert_same(one: object, other: object) -> None:
+    for a, b in zip(numbers(one), numbers(other), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("function", MEASURED)
+def test_states_on_a_simplex_are_measured(function):
+    """Noise of any size on a state would make its logarithm NaN; probes and trajectories stay where states are."""
+    found = getattr(ms.measures, function)(simplex(), **MEASURED[function])
+    essential = {"network_fisher_memory": "curve", "gradient_norms": "norms", "lyapunov_exponents": "exponents"}
+    values = (
+        getattr(found, essential[function])
+        if function in essential
+        else np.concatenate([each.ravel() for each in numbers(found) if each.dtype.kind in "fiu"])
+    )
+    assert len(values)
+    assert not np.isnan(values).any()
+    assert getattr(found, "linear", False) is False
+
+
+def test_probes_are_states_that_occur():
+    dynamics = Dynamics.of(simplex())
+    _, state = dynamics.probes(32, torch.Generator().manual_seed(0))
+    flat = dynamics.flatten(state)
+    assert bool((flat >= 0).all())
+    torch.testing.assert_close(flat.sum(1), torch.ones(32, dtype=torch.float64))
+    assert len(flat.unique(dim=0)) > 20
+    assert constant_jacobians(dynamics) is None
+
+
+@pytest.mark.parametrize("function", ["network_fisher_memory", "gradient_norms", "lyapunov_exponents"])
+def test_a_derivative_that_is_nan_is_refused(function):
+    network = ms.adapt(Root(), kind="cell", input_size=1, init_state=lambda batch: torch.zeros(batch, 3))
+    with pytest.raises(ms.core.errors.UserError, match=f"{function} needs derivatives, .* NaN or infinite at states"):
+        getattr(ms.measures, function)(network)
+
+
+@pytest.mark.parametrize("name", ["lstm", "nnrnn", "linear-rnn"])
+@pytest.mark.parametrize("function", MEASURED)
+def test_a_prepared_network_gives_the_same_numbers(name, function):
+    layer = ms.nn.create(name, input_size=2, hidden_size=4)
+    prepared = Dynamics.of(layer)
+    getattr(ms.measures, function)(prepared, **MEASURED[function])  # what it leaves behind changes nothing
+    measure, options = getattr(ms.measures, function), MEASURED[function]
+    assert_same(measure(prepared, **options), measure(layer, **options))
+
+
+def test_one_copy_serves_all_measures(monkeypatch):
+    layer, copies = ms.nn.create("lstm", input_size=2, hidden_size=4), []
+    deep = copy.deepcopy
+    monkeypatch.setattr(copy, "deepcopy", lambda *args: copies.append(args[0]) or deep(*args))
+    prepared = Dynamics.of(layer)
+    for function, options in MEASURED.items():
+        getattr(ms.measures, function)(prepared, **options)
+    assert [each for each in copies if isinstance(each, nn.Module)] == [layer]
+
+
+def test_autonomous_networks_start_apart_without_leaving_their_states():
+    found = ms.measures.lyapunov_exponents(simplex(), scale=0.0, horizon=20, transient=0, trajectories=3)
+    assert np.isfinite(found.exponents[:-1]).all()
