@@ -45,7 +45,6 @@ def parts() -> Chart:
         y="norm of the gradient",
         title="λ = 0.5: gradient by states passed",
         log_y=True,
-        legend="states passed",
     )
 
 

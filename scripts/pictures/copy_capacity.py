@@ -32,8 +32,7 @@ def main() -> None:
         x="lag (steps)",
         y="mean squared error of the best readout",
         title="2 x 5 linear units",
-        legend="weights",
-        marks=True,
+        points=True,
     )
     costs = {}
     for lag in (8, 32, 128):

@@ -40,7 +40,6 @@ def main() -> None:
         y="Fisher information J(k), noise 1",
         title=f"Memory of the input k steps back, N = {SIZE}",
         log_y=True,
-        legend="network: total",
     )
     low, high = theory.feedback_interval(0.9)
     line = theory.feedback_delay_line(SIZE, 0.9, (0.5 * (low + high)) ** 2)

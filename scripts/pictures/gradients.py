@@ -42,7 +42,6 @@ def main() -> None:
         x="steps back from the end, k",
         y="log10 of the gradient norm",
         title="The gradient on its way back",
-        legend="network",
     )
     chart.save(drawn, FOLDER / f"gradients{sys.argv[1] if len(sys.argv) > 1 else '.svg'}")
 

@@ -34,7 +34,6 @@ def main() -> None:
         x="index i",
         y="Lyapunov exponent (nats per step)",
         title="Lyapunov spectra of 64 tanh units, V = g N(0, 1/n)",
-        legend="gain",
     )
     chart.save(drawn, FOLDER / f"lyapunov{sys.argv[1] if len(sys.argv) > 1 else '.svg'}")
 

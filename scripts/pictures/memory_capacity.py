@@ -33,7 +33,6 @@ def by_lag() -> chart.Chart:
         x="lag k (steps)",
         y="share of u(t-k) recovered",
         title="50 units, four ways to remember",
-        legend="network",
     )
 
 
@@ -54,9 +53,8 @@ def by_scale() -> chart.Chart:
         x="input scale",
         y="capacity (units)",
         title="tanh network of 12 units",
-        legend="products of past inputs",
         log_x=True,
-        marks=True,
+        points=True,
     )
 
 

@@ -34,7 +34,6 @@ def main() -> None:
         x="lag k (steps)",
         y="Fisher information J(k)",
         title="What 32 units at initialisation tell of an input k steps ago",
-        legend="network",
         log_y=True,
     )
     chart.save(drawn, FOLDER / f"network-fisher{sys.argv[1] if len(sys.argv) > 1 else '.svg'}")

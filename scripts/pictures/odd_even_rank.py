@@ -31,7 +31,7 @@ def by_length() -> Chart:
         y="odd-even rank",
         title="Width that a shallow network needs, n = 4, r = 3",
         log_y=True,
-        marks=True,
+        points=True,
     )
 
 

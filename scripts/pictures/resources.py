@@ -49,8 +49,7 @@ def main() -> None:
         title="Memory of training, n = 64",
         log_x=True,
         log_y=True,
-        marks=True,
-        legend="network: growth",
+        points=True,
     )
     times = chart.lines(
         {
@@ -63,8 +62,7 @@ def main() -> None:
         title="Streaming: a state against reading again",
         log_x=True,
         log_y=True,
-        marks=True,
-        legend="network, quantile",
+        points=True,
     )
     chart.save(chart.beside(memory, times), FOLDER / f"resources{sys.argv[1] if len(sys.argv) > 1 else '.svg'}")
 

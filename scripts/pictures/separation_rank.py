@@ -33,7 +33,7 @@ def by_depth() -> Chart:
         y="separation rank",
         title="Exact rank, M = R = 3",
         log_y=True,
-        marks=True,
+        points=True,
     )
 
 

@@ -12,8 +12,8 @@ from tests.report.sample import HOSTILE, crowded, page, vanished
 
 from mnemoscope.core.numbers import number
 from mnemoscope.report import write
+from mnemoscope.report.palette import DARK, LIGHT
 from mnemoscope.report.tables import figure_csv, table_csv, table_latex
-from mnemoscope.report.theme import DARK, LIGHT
 
 FIGURES = {one.name: one for section in page().sections for one in section.figures}
 SUBJECT_LINE = "[data-figure='fisher-curve'] .plot > svg .line.subject"

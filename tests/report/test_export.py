@@ -12,12 +12,24 @@ import pytest
 from tests.report.sample import HOSTILE, crowded, page
 
 from mnemoscope.core.errors import UserError
-from mnemoscope.report import Curves, Entry, Figure, Mark, Page, Plane, Ranked, Section, Series, Value, export
-from mnemoscope.report.draw_curves import draw_curves
-from mnemoscope.report.draw_plane import draw_plane
-from mnemoscope.report.draw_ranked import draw_ranked
-from mnemoscope.report.names import named
+from mnemoscope.report import (
+    Bars,
+    Curves,
+    Entry,
+    Figure,
+    HeatMap,
+    Mark,
+    Page,
+    Plane,
+    Ranked,
+    Section,
+    Series,
+    Value,
+    export,
+)
+from mnemoscope.report.palette import looks
 from mnemoscope.report.tables import table_csv, table_latex
+from mnemoscope.report.vega import paper
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -43,8 +55,8 @@ def test_figures_are_one_column_wide(exported):
             assert root.get("width") == "3.35in"
             _, _, width, height = map(float, root.get("viewBox").split())
             assert float(root.get("height").removesuffix("in")) == pytest.approx(3.35 * height / width, rel=1e-3)
-            sizes = [float(node.get("font-size")) for node in root.iter(f"{SVG}text")]
-            assert min(sizes) >= 6.5  # points: readable in print
+            sizes = [float(node.get("font-size").removesuffix("px")) for node in root.iter(f"{SVG}text")]
+            assert min(sizes) >= 0.7 * 6.5  # points: readable in print, also a power's
         if name.endswith(".pdf"):
             content = file.read_bytes()
             assert content.startswith(b"%PDF")
@@ -70,7 +82,7 @@ def test_hostile_names_are_text(tmp_path):
         if file.suffix == ".svg":
             root = ElementTree.fromstring(file.read_bytes())
             assert {node.tag for node in root.iter()} <= {
-                f"{SVG}{tag}" for tag in ("svg", "rect", "path", "circle", "text", "tspan")
+                f"{SVG}{tag}" for tag in ("svg", "defs", "clipPath", "g", "rect", "line", "path", "text")
             }
             assert "</sc" in "".join(root.itertext())
 
@@ -79,58 +91,73 @@ def entries(count: int = 2) -> list[Entry]:
     return [Entry(key=f"n{k}", label=f"network {k}", role="reference" if k else "subject") for k in range(count)]
 
 
-def paths(drawing: Curves) -> list[str]:
-    """Paths of the two networks, the subject's last."""
-    canvas, height = draw_curves(drawing, named(entries()))
-    root = ElementTree.fromstring(canvas.svg(height))
-    colours = [named(entries())[key].look.light for key in ("n1", "n0")]
-    drawn = [
-        [p.get("d") for p in root.iter(f"{SVG}path") if p.get("stroke") == c and p.get("fill") == "none"]
-        for c in colours
-    ]
-    return [found[0] for found in drawn if found]
+def drawn(drawing, count: int = 2) -> ElementTree.Element:
+    return ElementTree.fromstring(paper(Figure(title="t", drawing=drawing), entries(count))[0])
+
+
+def colour(number: int) -> str:
+    return looks(entries(number + 1))[number].light
+
+
+def texts(root: ElementTree.Element) -> list[str]:
+    return ["".join(node.itertext()) for node in root.iter(f"{SVG}text")]
+
+
+def height(node: ElementTree.Element) -> float:
+    return float(re.search(r",(-?[\d.]+)", node.get("transform"))[1])
+
+
+def line_of(root: ElementTree.Element, number: int) -> list[str]:
+    """Paths of a network's line, one for each piece between gaps."""
+    return [p.get("d") for p in root.iter(f"{SVG}path") if p.get("stroke") == colour(number) and not p.get("fill")]
 
 
 def test_a_line_has_a_gap_where_a_value_is_missing():
     y = [1.0, 2.0, math.nan, 4.0, 5.0, None, 7.0]
     series = [Series(entry="n0", x=range(7), y=y), Series(entry="n1", x=range(7), y=[1.0] * 7)]
-    whole, broken = paths(Curves(series=series, x_title="x", y_title="y"))
-    assert (whole.count("M"), whole.count("L")) == (1, 6)
-    assert (broken.count("M"), broken.count("L")) == (3, 2)
+    root = drawn(Curves(series=series, x_title="x", y_title="y"))
+    (whole,) = line_of(root, 1)
+    assert whole.count("L") == 6
+    assert sorted(path.count("L") for path in line_of(root, 0)) == [0, 1, 1]
 
 
-def test_a_line_ends_at_the_floor_of_a_logarithmic_axis():
+def test_a_line_is_straight_on_a_logarithmic_axis_and_is_cut_at_its_floor():
     series = [Series(entry=f"n{i}", x=range(40), y=[10.0 ** (-(2 - i) * k) for k in range(40)]) for i in (0, 1)]
-    slow, fast = paths(Curves(series=series, x_title="x", y_title="y", log_y=True, decades=12))
-    places = [list(map(float, part.split())) for part in fast.replace("M", "L").split("L")[1:]]
-    assert max(place[1] for place in places) == pytest.approx(172 - 26, abs=0.02)
-    assert len(places) == 8  # 1 to 1e-12, and the floor
-    # Straight on a logarithmic axis: twice as steep as the other.
-    other = [list(map(float, part.split())) for part in slow.replace("M", "L").split("L")[1:]]
-    rise = lambda p: (p[4][1] - p[0][1]) / (p[4][0] - p[0][0])  # noqa: E731
-    assert rise(places) == pytest.approx(2 * rise(other), rel=0.01)
+    root = drawn(Curves(series=series, x_title="x", y_title="y", log_y=True, decades=12))
+    places = [
+        [tuple(map(float, part.split(","))) for part in line_of(root, i)[0].replace("M", "L").split("L")[1:]]
+        for i in (0, 1)
+    ]
+    fast, slow = ((p[4][1] - p[0][1]) / (p[4][0] - p[0][0]) for p in places)
+    assert fast == pytest.approx(2 * slow, rel=0.01)
+    assert max(y for _, y in places[0]) > 500  # far below the plot, whose clip it leaves there
+    clipped = [node for node in root.iter(f"{SVG}g") if node.get("clip-path")]
+    assert any(path.get("stroke") == colour(0) for node in clipped for path in node.iter(f"{SVG}path"))
 
 
 def test_a_ranking_is_in_order_and_says_what_is_missing():
     values = [
         Value(entry="n0", value=1.0),
         Value(entry="n1", value=None),
-        Value(entry="n2", value=3.0, lower=2.0, upper=4.0),
+        Value(entry="n2", value=3.04, lower=2.0, upper=4.0),
     ]
     for better, order in (("higher", [2, 0, 1]), ("lower", [0, 2, 1]), (None, [2, 0, 1])):
-        canvas, height = draw_ranked(Ranked(values=values, title="t", better=better), named(entries(3)))
-        texts = ["".join(node.itertext()) for node in ElementTree.fromstring(canvas.svg(height)).iter(f"{SVG}text")]
-        assert [text for text in texts if text.startswith("network")] == [f"network {k}" for k in order]
-        assert "\u2013" in texts
+        root = drawn(Ranked(values=values, title="t", better=better), 3)
+        words = texts(root)
+        heights = dict(zip(words, map(height, root.iter(f"{SVG}text")), strict=True))
+        names = {text: heights[text] for text in words if text.startswith("net")}
+        assert sorted(names, key=names.__getitem__) == [f"network {k}" for k in order]
+        assert "\u2013" in words
+        assert "3.0" in words  # the digits that its interval allows
 
 
 def test_a_value_far_below_a_logarithmic_axis_is_an_arrow():
     values = [Value(entry="n0", value=1.0), Value(entry="n1", value=1e-144, lower=1e-145, upper=1e-143)]
-    canvas, height = draw_ranked(Ranked(values=values, title="t", log=True), named(entries()))
-    root = ElementTree.fromstring(canvas.svg(height))
-    arrows = [node for node in root.iter(f"{SVG}path") if node.get("d").endswith("l4-2.5v5Z")]
-    assert [node.get("fill") for node in arrows] == [named(entries())["n1"].look.light]
-    assert "1\u00d710\u2212144" in ["".join(node.itertext()) for node in root.iter(f"{SVG}text")]
+    root = drawn(Ranked(values=values, title="t", log=True))
+    assert len([node for node in root.iter(f"{SVG}path") if node.get("fill") == colour(1)]) == 2  # its name's, an arrow
+    words = texts(root)
+    assert "\u2212144" in words
+    assert "1\u00d710" in words
 
 
 def test_only_the_subject_has_a_band_and_only_it_widens_the_axis():
@@ -139,22 +166,40 @@ def test_only_the_subject_has_a_band_and_only_it_widens_the_axis():
         Series(entry="n0", x=[1, 2], y=[1, 2], lower=[0.5, 1], upper=[2, 3]),
         Series(entry="n1", x=[1, 2], y=[1, 2], **wild),
     ]
-    canvas, height = draw_curves(Curves(series=series, x_title="x", y_title="y"), named(entries()))
-    root = ElementTree.fromstring(canvas.svg(height))
-    bands = [node.get("fill") for node in root.iter(f"{SVG}path") if node.get("fill-opacity")]
-    assert bands == [named(entries())["n0"].look.light]
-    assert "3" in ["".join(node.itertext()) for node in root.iter(f"{SVG}text")]
+    root = drawn(Curves(series=series, x_title="x", y_title="y"))
+    bands = [node.get("fill") for node in root.iter(f"{SVG}path") if node.get("fill-opacity") == "0.16"]
+    assert bands == [colour(0)]
+    assert "3" in texts(root)
 
 
 def test_the_plane_keeps_its_shape():
     points = {"n0": [1, 1j, -1, complex(math.nan, 0)], "n1": []}
     drawing = Plane(points=points, title="t", marks=(Mark(kind="circle", value=1.0, label="unit circle"),))
-    canvas, height = draw_plane(drawing, named(entries()))
-    circles = list(ElementTree.fromstring(canvas.svg(height)).iter(f"{SVG}circle"))
-    ring, *dots = (tuple(float(node.get(name)) for name in ("cx", "cy", "r")) for node in circles)
-    assert len(dots) == 4  # three points, and the ring of the other network
-    for x, y, _ in dots[:3]:
-        assert math.hypot(x - ring[0], y - ring[1]) == pytest.approx(ring[2], abs=0.02)
+    root = drawn(drawing)
+    places = [
+        tuple(map(float, re.findall(r"-?[\d.]+", node.get("transform"))))
+        for node in root.iter(f"{SVG}path")
+        if node.get("fill") == colour(0) and node.get("aria-roledescription") == "circle"
+    ]
+    assert len(places) == 3
+    right, top, left = places
+    middle = ((right[0] + left[0]) / 2, right[1])
+    assert math.dist(middle, top) == pytest.approx(math.dist(middle, right), abs=0.02)
+    assert texts(root).count("unit circle") == 2  # once, with its rim
+
+
+def test_bars_stand_on_zero_and_matrices_keep_their_order():
+    heights = Series(entry="n0", x=range(2), y=[2.0, -1.0], lower=[1.5, -1.5], upper=[2.5, -0.5])
+    root = drawn(Bars(groups=["one", "two"], series=[heights], x_title="g", y_title="h"))
+    boxes = [node.get("d") for node in root.iter(f"{SVG}path") if node.get("fill") == colour(0)]
+    sizes = [abs(float(re.search(r"v(-?[\d.]+)", box)[1])) for box in boxes]
+    assert sizes[0] == pytest.approx(2 * sizes[1], rel=1e-3)
+    assert {"one", "two", "g", "h"} <= set(texts(root))
+    matrix = HeatMap(values=[[1.0, 2.0], [3.0, None]], x_title="column", y_title="row", title="v", y_labels=["a", "b"])
+    root = drawn(matrix)
+    cells = [node for node in root.iter(f"{SVG}path") if node.get("aria-roledescription") == "rect mark"]
+    assert len(cells) == 3
+    assert {"a", "b", "0", "1"} <= set(texts(root))
 
 
 EMPTY = [
@@ -167,6 +212,10 @@ EMPTY = [
     Ranked(values=[Value(entry="n0", value=math.inf), Value(entry="n1", value=0.0)], title="t"),
     Plane(points={}, title="t"),
     Plane(points={"n0": [0]}, title="t"),
+    Bars(groups=[], series=[], x_title="x", y_title="y"),
+    HeatMap(values=[], x_title="x", y_title="y", title="v"),
+    HeatMap(values=[[math.nan, 0.0]], x_title="x", y_title="y", title="v", log=True),
+    HeatMap(values=[[0.0]], x_title="x", y_title="y", title="v", diverging=True),
 ]
 
 
@@ -188,7 +237,7 @@ def test_names_of_marks_that_are_close_do_not_cover_each_other(tmp_path):
     export(crowded(), tmp_path)
     root = ElementTree.fromstring((tmp_path / "crowded.svg").read_bytes())
     names = [node for node in root.iter(f"{SVG}text") if "".join(node.itertext()).startswith("limit")]
-    heights = sorted(float(node.get("y")) for node in names)
+    heights = sorted({height(node) for node in names})
     assert len(heights) == 4
     assert min(b - a for a, b in pairwise(heights)) >= 6.5
 

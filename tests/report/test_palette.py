@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mnemoscope.report import Entry
-from mnemoscope.report.palette import contrast, looks
-from mnemoscope.report.theme import DARK, LIGHT, colours
+from mnemoscope.report.palette import DARK, LIGHT, colours, contrast, looks
 
 
 def entries(subjects: int, references: int) -> list[Entry]:

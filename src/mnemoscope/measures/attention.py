@@ -237,7 +237,6 @@ class AttentionPaths(Result):
             y="norm of the gradient",
             title="Gradient from s(t+k) to h(t) by path",
             log_y=True,
-            legend="states passed",
         )
         every_lag, every_skip = (max(1, -(-size // 60)) for size in (len(lags), count))
         shown = self.norms[::every_lag, :count:every_skip]

@@ -96,7 +96,7 @@ class CopyCapacity(Result):
         if self.limit is not None:
             series["limit of the size"] = (np.array([self.limit, self.limit]), np.array([0.0, 1.0]))
         errors = chart.lines(
-            series, x="lag (steps)", y="mean squared error per input", title="What is copied", marks=True
+            series, x="lag (steps)", y="mean squared error per input", title="What is copied", points=True
         )
         if not self.limit:
             return errors
@@ -110,7 +110,7 @@ class CopyCapacity(Result):
             y="parameters",
             title="Parameters against depth",
             log_y=max(many) > 10 * min(many),
-            marks=True,
+            points=True,
         )
         return chart.beside(errors, frontier)
 

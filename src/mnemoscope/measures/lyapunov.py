@@ -106,7 +106,7 @@ class LyapunovExponents(Result):
             x="index i",
             y="Lyapunov exponent (nats per step)",
             title="Lyapunov spectrum" + (f", {lost} at minus infinity" if lost else ""),
-            marks=len(index) <= 40,
+            points=len(index) <= 40,
         )
 
 

@@ -175,7 +175,7 @@ class StateTrackingWitness(Result):
             x="step",
             y=f"input{which}",
             title="Two histories",
-            marks=True,
+            points=True,
         )
         later = np.arange(1, len(self.distances) + 1)
         floor = np.finfo(np.float64).eps / 8  # equal states have no place on a log axis

@@ -1,12 +1,13 @@
-"""Figures and the HTML page: how results are drawn, knowing nothing of who asks."""
+"""Figures and the HTML page: descriptions, and the two ways they are drawn, knowing nothing of networks."""
 
 from mnemoscope.core.files import writable
 from mnemoscope.report.export import export
-from mnemoscope.report.figure import Curves, Drawing, Figure, Mark, Plane, Ranked, Series, Value
+from mnemoscope.report.figure import Bars, Curves, Drawing, Figure, HeatMap, Mark, Plane, Ranked, Series, Value
 from mnemoscope.report.page import Cell, Column, Entry, Headline, Page, Section, Statement, Table
 from mnemoscope.report.render import render, write
 
 __all__ = [
+    "Bars",
     "Cell",
     "Column",
     "Curves",
@@ -14,6 +15,7 @@ __all__ = [
     "Entry",
     "Figure",
     "Headline",
+    "HeatMap",
     "Mark",
     "Page",
     "Plane",

@@ -1,14 +1,13 @@
-"""Whether a page holds together, asked before it is drawn: names, keys and lengths."""
+"""Check of a page before it is drawn: names, keys and lengths."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
 
 from mnemoscope.core.errors import Description, UserError, choice, expected
 from mnemoscope.core.references import reference
-from mnemoscope.report.figure import Curves, Figure, Plane, Ranked, Series
+from mnemoscope.report.figure import Bars, Curves, Figure, HeatMap, Series
 from mnemoscope.report.page import Page, Table
 
 __all__ = ["check", "references"]
@@ -55,23 +54,32 @@ def _unique(what: str, names: list[str]) -> None:
 
 
 def _figure(figure: Figure, keys: list[str]) -> None:
-    for entry in _entries(figure):
+    for entry in figure.entries():
         choice(f"the network of figure {figure.name!r}", entry, keys)
-    if isinstance(figure.drawing, Curves):
-        for series in figure.drawing.series:
-            _lengths(figure.name, series)
-        for mark in figure.drawing.marks:
-            if len(mark.x) != len(mark.y):
-                raise _unequal(figure.name, mark.label, [len(mark.x), len(mark.y)])
-
-
-def _entries(figure: Figure) -> Iterable[str]:
     drawing = figure.drawing
-    if isinstance(drawing, Ranked):
-        return [value.entry for value in drawing.values]
-    if isinstance(drawing, Plane):
-        return list(drawing.points)
-    return [series.entry for series in drawing.series]
+    if isinstance(drawing, Curves | Bars):
+        for series in drawing.series:
+            _lengths(figure.name, series)
+    if isinstance(drawing, Curves):
+        columns = [(mark.label, len(mark.x), len(mark.y)) for mark in drawing.marks]
+    else:
+        groups = drawing.groups if isinstance(drawing, Bars) else ()
+        columns = [(one.entry, len(one.y), len(groups)) for one in drawing.series] if isinstance(drawing, Bars) else []
+    for curve, one, other in columns:
+        if one != other:
+            raise _unequal(figure.name, curve, [one, other])
+    if isinstance(drawing, HeatMap):
+        _matrix(figure.name, drawing)
+
+
+def _matrix(name: str, drawing: HeatMap) -> None:
+    columns, rows = drawing.labels()
+    widths = {len(row) for row in drawing.values}
+    if len(rows) != len(drawing.values) or not widths <= {len(columns)}:
+        got = Description(f"{len(rows)} and {len(columns)}")
+        raise expected(
+            f"the matrix of figure {name!r}", "rows of one length, with a label for each row and column", got
+        )
 
 
 def _lengths(name: str, series: Series) -> None:

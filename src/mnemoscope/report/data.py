@@ -1,4 +1,4 @@
-"""What the page's script reads: the charts' numbers as JSON that no text can break out of."""
+"""Data of the page's script: the charts' numbers as JSON that no text can break out of."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from mnemoscope.report.figure import Curves, Figure, Mark, Plane, Ranked, Series
+from mnemoscope.report.figure import Bars, Curves, Figure, HeatMap, Mark, Plane, Ranked, Series
 from mnemoscope.report.page import Page
-from mnemoscope.report.palette import looks
+from mnemoscope.report.palette import DIVERGING, SEQUENTIAL, looks
 from mnemoscope.report.tables import table_csv, table_latex
 
 __all__ = ["embedded", "page_data"]
@@ -49,6 +49,10 @@ def _figure(figure: Figure, order: dict[str, int]) -> dict[str, Any]:
         return common | _curves(drawing, order)
     if isinstance(drawing, Ranked):
         return common | _ranked(drawing, order)
+    if isinstance(drawing, Bars):
+        return common | _bars(drawing, order)
+    if isinstance(drawing, HeatMap):
+        return common | _heat_map(drawing)
     return common | {"kind": "plane", "axis": drawing.title, "points": _points(drawing, order)}
 
 
@@ -58,9 +62,32 @@ def _curves(drawing: Curves, order: dict[str, int]) -> dict[str, Any]:
     return {"kind": "curves", "series": series} | settings
 
 
+def _bars(drawing: Bars, order: dict[str, int]) -> dict[str, Any]:
+    series = [_series(one, order[one.entry]) for one in drawing.series]
+    titles = {"x_title": drawing.x_title, "y_title": drawing.y_title}
+    return {"kind": "bars", "groups": list(drawing.groups), "series": series} | titles
+
+
+def _heat_map(drawing: HeatMap) -> dict[str, Any]:
+    columns, rows = drawing.labels()
+    return {
+        "kind": "heatmap",
+        "columns": columns,
+        "rows": rows,
+        "values": [_numbers(row) for row in drawing.values],
+        "axis": drawing.title,
+        "x_title": drawing.x_title,
+        "y_title": drawing.y_title,
+        "diverging": drawing.diverging,
+        "log": drawing.log,
+        "colours": list(DIVERGING if drawing.diverging else SEQUENTIAL),
+    }
+
+
 def _ranked(drawing: Ranked, order: dict[str, int]) -> dict[str, Any]:
     values = [
-        {"entry": order[one.entry]} | {name: _number(getattr(one, name)) for name in ("value", "lower", "upper")}
+        {"entry": order[one.entry], "text": one.text()}
+        | {name: _number(getattr(one, name)) for name in ("value", "lower", "upper")}
         for one in drawing.values
     ]
     settings = {name: getattr(drawing, name) for name in ("unit", "log", "better", "decades")}

@@ -8,14 +8,10 @@ from pathlib import Path
 from mnemoscope.core.errors import UserError
 from mnemoscope.core.files import write_atomic
 from mnemoscope.report.check import check
-from mnemoscope.report.draw_curves import draw_curves
-from mnemoscope.report.draw_plane import draw_plane
-from mnemoscope.report.draw_ranked import draw_ranked
-from mnemoscope.report.figure import Curves, Figure, Ranked
-from mnemoscope.report.names import named
 from mnemoscope.report.page import Page
 from mnemoscope.report.render import bibtex
 from mnemoscope.report.tables import figure_csv, table_csv, table_latex
+from mnemoscope.report.vega import paper
 
 __all__ = ["export"]
 
@@ -32,7 +28,7 @@ def export(page: Page, folder: str | os.PathLike[str]) -> list[Path]:
     written = []
     for section in page.sections:
         for figure in section.figures:
-            svg, pdf = _drawn(figure, page)
+            svg, pdf = paper(figure, page.entries)
             written += [
                 write_atomic(place / f"{figure.name}.svg", _bytes(svg)),
                 write_atomic(place / f"{figure.name}.pdf", pdf),
@@ -46,21 +42,6 @@ def export(page: Page, folder: str | os.PathLike[str]) -> list[Path]:
     written.append(write_atomic(place / "methods.txt", _bytes(_methods(page))))
     written.append(write_atomic(place / "references.bib", _bytes(bibtex(page))))
     return written
-
-
-def _drawn(figure: Figure, page: Page) -> tuple[str, bytes]:
-    """Return a figure as SVG and as PDF."""
-    import vl_convert
-
-    drawing, shown = figure.drawing, named(page.entries)
-    if isinstance(drawing, Curves):
-        canvas, height = draw_curves(drawing, shown)
-    elif isinstance(drawing, Ranked):
-        canvas, height = draw_ranked(drawing, shown)
-    else:
-        canvas, height = draw_plane(drawing, shown)
-    # The converter takes a pixel for a point, whatever the unit says.
-    return canvas.svg(height), bytes(vl_convert.svg_to_pdf(canvas.svg(height, inches=False)))
 
 
 def _folder(folder: str | os.PathLike[str]) -> Path:

@@ -1,4 +1,7 @@
-"""What a chart shows: numbers with their names, without a word of how they are drawn."""
+"""Figures: numbers with their names, axes, marks and uncertainties, without a word of how they are drawn.
+
+The page's JavaScript and Vega-Lite (`mnemoscope.report.vega`) draw the same descriptions.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Curves", "Drawing", "Figure", "Mark", "Plane", "Ranked", "Series", "Value"]
+from mnemoscope.core.numbers import number
+
+__all__ = ["Bars", "Curves", "Drawing", "Figure", "HeatMap", "Mark", "Plane", "Ranked", "Series", "Value"]
 
 Number = float | None
 """A number that may be missing: NaN, infinite and None leave a gap, and are named as such in the data."""
@@ -78,6 +83,12 @@ class Value:
     lower: Number = None
     upper: Number = None
 
+    def text(self) -> str:
+        """Return the number in the digits that its interval allows."""
+        if self.value is None or self.lower is None or self.upper is None:
+            return number(self.value)
+        return number(self.value, error=(self.upper - self.lower) / 2)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Ranked:
@@ -109,7 +120,62 @@ class Plane:
     marks: tuple[Mark, ...] = ()
 
 
-Drawing = Curves | Ranked | Plane
+@dataclass(frozen=True, kw_only=True)
+class Bars:
+    """Bars in groups, one for each network, from zero.
+
+    Attributes
+    ----------
+    groups
+        What stands below each group of bars.
+    series
+        For each network its heights, one a group (`x` counts the groups), with intervals where they are known.
+    """
+
+    groups: Sequence[str]
+    series: Sequence[Series]
+    x_title: str
+    y_title: str
+    marks: tuple[Mark, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeatMap:
+    """A matrix in colours, its first row on top.
+
+    Attributes
+    ----------
+    values
+        Its rows.
+    title
+        Of the numbers that the colours stand for.
+    x_labels, y_labels
+        What stands at its columns and rows; 0, 1, 2, .. by default.
+    diverging
+        Colours around zero, for numbers of both signs.
+    log
+        Colours by the logarithm, for positive numbers.
+    """
+
+    values: Sequence[Sequence[Number]]
+    x_title: str
+    y_title: str
+    title: str
+    x_labels: Sequence[str] | None = None
+    y_labels: Sequence[str] | None = None
+    diverging: bool = False
+    log: bool = False
+    marks: tuple[Mark, ...] = ()
+
+    def labels(self) -> tuple[list[str], list[str]]:
+        """Return what stands at the columns and at the rows."""
+        width = len(self.values[0]) if len(self.values) else 0
+        columns = range(width) if self.x_labels is None else self.x_labels
+        rows = range(len(self.values)) if self.y_labels is None else self.y_labels
+        return [str(label) for label in columns], [str(label) for label in rows]
+
+
+Drawing = Curves | Ranked | Bars | Plane | HeatMap
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,12 +196,30 @@ class Figure:
         What computes it again.
     references
         Keys of `mnemoscope.core.references.REFERENCES`.
+
+    A page needs all of them; the picture of a single result, its title and drawing.
     """
 
-    name: str
     title: str
     drawing: Drawing
-    alt: str
-    how: str
-    command: str
+    name: str = ""
+    alt: str = ""
+    how: str = ""
+    command: str = ""
     references: tuple[str, ...] = ()
+
+    def entries(self) -> list[str]:
+        """Return the keys of the networks that the figure names, each once."""
+        drawing = self.drawing
+        if isinstance(drawing, Ranked):
+            keys = [value.entry for value in drawing.values]
+        elif isinstance(drawing, Plane):
+            keys = list(drawing.points)
+        else:
+            keys = [] if isinstance(drawing, HeatMap) else [series.entry for series in drawing.series]
+        return list(dict.fromkeys(keys))
+
+    def banded(self) -> set[str]:
+        """Return the keys of the networks whose curves have bands."""
+        drawing = self.drawing
+        return {one.entry for one in drawing.series if one.lower is not None} if isinstance(drawing, Curves) else set()

@@ -1,4 +1,4 @@
-"""What a network looks like: one colour, dash and marker in every chart, on light and on dark ground.
+"""Looks of networks and colours of the page: one colour, dash and marker in every chart, on light and dark ground.
 
 No two colours of ten stay apart for every eye, so that each network also has its own dash and its own marker.
 """
@@ -10,7 +10,38 @@ from dataclasses import dataclass
 
 from mnemoscope.report.page import Entry
 
-__all__ = ["DASHES", "MARKERS", "Look", "contrast", "looks"]
+__all__ = ["DARK", "DASHES", "DIVERGING", "LIGHT", "MARKERS", "SEQUENTIAL", "Look", "colours", "contrast", "looks"]
+
+LIGHT = {
+    "ground": "#fcfbf9",
+    "raised": "#f1efea",
+    "tip": "#ffffff",
+    "ink": "#16181d",
+    "soft": "#565b66",
+    "faint": "#a9adb5",
+    "line": "#e2dfd8",
+    "grid": "#eae7e1",
+    "rule": "#a5a8ae",
+    "tint": "#f9e9e1",
+    "good": "#0b6b43",
+    "bad": "#a3241b",
+    "focus": "#1657c4",
+}
+DARK = {
+    "ground": "#111318",
+    "raised": "#1e2128",
+    "tip": "#1b1e25",
+    "ink": "#f1f2f4",
+    "soft": "#a8aebb",
+    "faint": "#5f6572",
+    "line": "#2b2f38",
+    "grid": "#23272f",
+    "rule": "#666c78",
+    "tint": "#31221c",
+    "good": "#5fd3a0",
+    "bad": "#ff938a",
+    "focus": "#7fb2ff",
+}
 
 _SUBJECTS = (
     ("#c8380a", "#ff8a5c"),
@@ -38,6 +69,12 @@ _REFERENCES = (
 
 DASHES = ("", "7 3", "2 3", "9 3 2 3", "4 2", "12 4", "5 5", "6 2 1 2 1 2", "10 2 4 2", "3 6")
 """Of references, as SVG writes them; a subject's line has none."""
+
+SEQUENTIAL = ("#440154", "#472f7d", "#39568c", "#287d8e", "#1f998a", "#3dbc74", "#94d840", "#fde725")
+"""Of a matrix, from low to high: viridis."""
+
+DIVERGING = ("#134b73", "#4d87b3", "#a6c4dc", "#f4f4f4", "#f2be91", "#d9822b", "#8a4a0a")
+"""Of a matrix of both signs, around zero."""
 
 MARKERS = ("circle", "square", "triangle", "diamond", "cross", "wedge", "ring", "plus", "box", "kite")
 
@@ -91,3 +128,25 @@ def _luminance(colour: str) -> float:
     channels = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
     red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def colours(looks: Sequence[Look]) -> str:
+    """Return the rules that name every colour: by the system's theme, the reader's choice, light on paper."""
+    light = _rule(LIGHT | {"accent": _accent(looks).light} | {f"c{i}": look.light for i, look in enumerate(looks)})
+    dark = _rule(DARK | {"accent": _accent(looks).dark} | {f"c{i}": look.dark for i, look in enumerate(looks)})
+    networks = "".join(f".c{i}{{--c:var(--c{i})}}" for i in range(len(looks)))
+    return (
+        f":root,[data-theme=light]{{color-scheme:light;{light}}}"
+        f"@media(prefers-color-scheme:dark){{:root:not([data-theme=light]){{color-scheme:dark;{dark}}}}}"
+        f":root[data-theme=dark]{{color-scheme:dark;{dark}}}"
+        f"@media print{{:root:root:root{{color-scheme:light;{light}--ground:#ffffff;}}}}"
+        f"{networks}.pulse{{stroke:var(--accent)}}"
+    )
+
+
+def _accent(looks: Sequence[Look]) -> Look:
+    return next(iter(looks), Look(LIGHT["ink"], DARK["ink"], "", ""))
+
+
+def _rule(values: dict[str, str]) -> str:
+    return "".join(f"--{name}:{value};" for name, value in values.items())

@@ -1,4 +1,4 @@
-"""The page as one HTML file that needs nothing else: no network, no font, no library."""
+"""Page as one HTML file that needs nothing else: no network, no font, no library."""
 
 from __future__ import annotations
 
@@ -16,15 +16,14 @@ from mnemoscope.core.references import REFERENCES
 from mnemoscope.report.check import check, references
 from mnemoscope.report.data import embedded, page_data
 from mnemoscope.report.page import Page, Statement
-from mnemoscope.report.palette import looks
-from mnemoscope.report.theme import colours
+from mnemoscope.report.palette import colours, looks
 
 if TYPE_CHECKING:
     import jinja2
 
 __all__ = ["bibtex", "render", "write"]
 
-_SCRIPTS = ("dom.js", "scale.js", "curves.js", "ends.js", "ranked.js", "plane.js", "save.js", "figure.js", "page.js")
+_SCRIPTS = ("dom", "scale", "curves", "ends", "ranked", "bars", "plane", "heatmap", "save", "figure", "page")
 _TONES = {"good": "In its favour", "bad": "Against it", "neutral": "Worth knowing"}
 
 
@@ -39,7 +38,7 @@ def render(page: Page) -> str:
     check(page)
     style = colours(looks(page.entries)) + _template("page.css")
     early = _template("early.js")
-    script = '(() => {\n"use strict";\n' + "\n".join(_template(name) for name in _SCRIPTS) + "})();\n"
+    script = '(() => {\n"use strict";\n' + "\n".join(_template(f"{name}.js") for name in _SCRIPTS) + "})();\n"
     works = {key: REFERENCES[key] for key in references(page)}
     text = (
         _environment()

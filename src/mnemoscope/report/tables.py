@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 
 from mnemoscope.core.numbers import RAISED, number
-from mnemoscope.report.figure import Curves, Figure, Plane, Ranked
+from mnemoscope.report.figure import Bars, Curves, Figure, HeatMap, Plane, Ranked
 from mnemoscope.report.page import Cell, Entry, Table
 
 __all__ = ["figure_csv", "latex", "table_csv", "table_latex"]
@@ -124,6 +124,17 @@ def _figure_rows(figure: Figure, labels: dict[str, str]) -> Iterable[Sequence[Ce
     elif isinstance(drawing, Ranked):
         yield ("network", drawing.title + (f" ({drawing.unit})" if drawing.unit else ""), "lower", "upper")
         yield from ((labels[value.entry], value.value, value.lower, value.upper) for value in drawing.values)
+    elif isinstance(drawing, Bars):
+        yield ("network", drawing.x_title, drawing.y_title, "lower", "upper")
+        for series in drawing.series:
+            gaps = [None] * len(series.y)
+            heights = zip(series.y, series.lower or gaps, series.upper or gaps, strict=True)
+            yield from ((labels[series.entry], group, *h) for group, h in zip(drawing.groups, heights, strict=True))
+    elif isinstance(drawing, HeatMap):
+        across, down = drawing.labels()
+        yield (drawing.x_title, drawing.y_title, drawing.title)
+        for label, row in zip(down, drawing.values, strict=True):
+            yield from ((column, label, value) for column, value in zip(across, row, strict=True))
     elif isinstance(drawing, Plane):
         yield ("network", "real", "imaginary")
         for entry, points in drawing.points.items():

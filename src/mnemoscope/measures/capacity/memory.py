@@ -107,7 +107,7 @@ class MemoryCapacity(Result):
             series["all"] = (self.scales, self.totals)
         return chart.beside(
             by_lag,
-            chart.lines(series, x="input scale", y="capacity", title="Total by input scale", log_x=True, marks=True),
+            chart.lines(series, x="input scale", y="capacity", title="Total by input scale", log_x=True, points=True),
         )
 
     def _end(self) -> int:

@@ -128,7 +128,7 @@ class Resources(Result):
             title=title,
             log_x=True,
             log_y=True,
-            marks=True,
+            points=True,
         )
         if not np.isfinite(self.step_p50).all():
             return saved
@@ -139,8 +139,7 @@ class Resources(Result):
             title="Time of a step, streaming",
             log_x=True,
             log_y=True,
-            marks=True,
-            legend="quantile",
+            points=True,
         )
         return chart.beside(saved, times)
 

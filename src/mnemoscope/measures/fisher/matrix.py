@@ -108,7 +108,6 @@ class MatrixFisherMemory(Result):
             y="Fisher information J(k)",
             title="Memory curve of a matrix network",
             log_y=bool(self.curve.max() > 1e3 * self.curve.min()),
-            legend="covariance",
         )
 
 

@@ -118,7 +118,6 @@ class QueueFisherMemory(Result):
             y="Fisher information J(k)",
             title=f"Memory with a queue of {len(self.weights)}",
             log_y=bool(self.curve.max() > 1e3 * self.curve.min()),
-            legend="what is read",
         )
 
 

@@ -134,7 +134,6 @@ class SeparationRank(Result):
             y="singular value / largest",
             title=f"Separation rank {self.rank} ({how})",
             log_y=True,
-            legend="",
         )
 
 

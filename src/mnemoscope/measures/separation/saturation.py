@@ -57,7 +57,7 @@ class SeparationSaturation(Result):
         if self.upper is not None:
             series["upper bound"] = (self.templates, np.full(len(self.ranks), self.upper))
         return chart.lines(
-            series, x="templates", y="separation rank", title="Rank by number of templates", log_y=True, marks=True
+            series, x="templates", y="separation rank", title="Rank by number of templates", log_y=True, points=True
         )
 
 

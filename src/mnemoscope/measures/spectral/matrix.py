@@ -178,7 +178,7 @@ class Spectrum(Result):
             x="subdiagonal k of the Schur form",
             y="mean size of its entries",
             title="Where the non-normal part lies",
-            marks=len(self.subdiagonals) <= 40,
+            points=len(self.subdiagonals) <= 40,
         )
 
 

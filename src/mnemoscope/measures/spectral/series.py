@@ -71,7 +71,7 @@ class Spectra(Result):
             x="position in the list",
             y="size",
             title="Spectrum along the list",
-            marks=len(at) <= 40,
+            points=len(at) <= 40,
         )
         growth = lines(
             {"Kreiss constant": (at, self.kreiss), "largest ||W^k||": (at, self.amplification)},
@@ -79,7 +79,7 @@ class Spectra(Result):
             y="growth of powers (1: none)",
             title="Transient growth along the list",
             log_y=True,
-            marks=len(at) <= 40,
+            points=len(at) <= 40,
         )
         return beside(sizes, growth)
 

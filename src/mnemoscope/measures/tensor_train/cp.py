@@ -78,7 +78,7 @@ class CPRank(Result):
             y="relative error",
             title="CP-rank",
             log_y=True,
-            marks=True,
+            points=True,
         )
 
 

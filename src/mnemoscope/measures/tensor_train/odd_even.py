@@ -84,7 +84,7 @@ class OddEvenRank(Result):
             x="bond, after position k",
             y="rank",
             title=f"Rank of the matricisation: {self.rank}",
-            marks=True,
+            points=True,
         )
 
 

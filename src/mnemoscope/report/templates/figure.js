@@ -1,5 +1,5 @@
 // A chart on the page: its buttons, its values under the pointer or the arrow keys, its table.
-const KINDS = { curves, ranked, plane };
+const KINDS = { curves, ranked, bars, plane, heatmap };
 const views = [];
 
 function makeView(box) {

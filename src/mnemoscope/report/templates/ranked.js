@@ -8,7 +8,7 @@ const ranked = {
   draw(figure, root, width, view) {
     const rows = inOrder(figure).filter((one) => shown(one.entry));
     const compact = width < 560, step = 34, top = 42, height = top + step * Math.max(1, rows.length) + 34;
-    const texts = rows.map((one) => (finite(one.value) ? format(one.value) : one.value === null ? "no value" : format(one.value)));
+    const texts = rows.map((one) => (one.value === null ? "no value" : one.text));
     const names = clamp(Math.max(0, ...rows.map((one) => wide(entries[one.entry].label, 13.5))) + 34, 70, compact ? 132 : 190);
     const numbers = Math.max(40, ...texts.map((text) => wide(text, 13))) + 14;
     const frame = { left: names + 8, right: width - numbers - 14, top: top - 6, bottom: height - 34, width };

@@ -177,5 +177,5 @@ def draw_capacities(found: Sequence[Capacity]) -> chart.Chart:
         x=first.axis,
         y=f"share of seeds that master it, of {len(first.seeds)}",
         title=f"Capacity on {first.task}" if several else f"{first.network} on {first.task}: {first.limit}",
-        marks=True,
+        points=True,
     )

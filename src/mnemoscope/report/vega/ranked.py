@@ -1,0 +1,138 @@
+"""Numbers of networks in Vega-Lite: a ranking of dots with their intervals, or bars in groups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mnemoscope.report.axes import Scale, drawable, padded
+from mnemoscope.report.figure import Bars, Ranked, Value
+from mnemoscope.report.vega.layers import FAINT, SOFT, Layer, Named, Picture, Sheet, table
+
+__all__ = ["draw_bars", "draw_ranked"]
+
+_TOP, _STEP, _FOOT = 24.0, 13.0, 14.0
+_HEIGHT, _BAR_TOP, _BAR_FOOT = 172.0, 20.0, 30.0
+
+
+def draw_ranked(drawing: Ranked, shown: Mapping[str, Named], sheet: Sheet) -> Picture:
+    """Return the picture of a ranking."""
+    rows, unit = _ordered(drawing), sheet.unit
+    height = (_TOP + _STEP * max(1, len(rows)) + _FOOT) * unit
+    left = 14 * unit + min(max((sheet.wide(shown[row.entry].name) for row in rows), default=0.0), 70.0 * unit)
+    right = 8 * unit + max((sheet.wide(row.text()) for row in rows), default=0.0)
+    known = [v for row in rows for v in (row.value, row.lower, row.upper)] + [mark.value for mark in drawing.marks]
+    low, high = padded(
+        (v for v in known if v is not None and drawable(v, drawing.log)), log=drawing.log, decades=drawing.decades
+    )
+    x = Scale(low, high, left, sheet.width - right, drawing.log)
+    layers = _axis(drawing, x, height - _FOOT * unit, sheet)
+    for index, row in enumerate(rows):
+        layers += _row(row, shown[row.entry], x, (_TOP + _STEP * (index + 0.5)) * unit, sheet)
+    return Picture(layers, sheet.width, height)
+
+
+def _ordered(drawing: Ranked) -> list[Value]:
+    with_number = [one for one in drawing.values if one.value is not None and one.value == one.value]
+    without = [one for one in drawing.values if one.value is None or one.value != one.value]
+    return sorted(with_number, key=lambda one: one.value or 0.0, reverse=drawing.better != "lower") + without
+
+
+def _axis(drawing: Ranked, x: Scale, bottom: float, sheet: Sheet) -> list[Layer]:
+    unit = sheet.unit
+    top = (_TOP - 2) * unit
+    title = drawing.title + (f" ({drawing.unit})" if drawing.unit else "")
+    found = sheet.text(0, 8 * unit, sheet.short(title, sheet.width, 7.5), size=7.5)
+    for value, text in x.ticks(5):
+        found.append(sheet.rule((x.at(value), top, x.at(value), bottom), colour=FAINT, width=0.5))
+        found += sheet.text(x.at(value), bottom + 9 * unit, text, align="center", colour=SOFT)
+    for mark in drawing.marks:
+        if drawable(mark.value, drawing.log):
+            place = x.at(mark.value)
+            late = place > (x.start + x.end) / 2
+            found.append(sheet.rule((place, top, place, bottom), dash="0.6 1.8"))
+            align = "right" if late else "left"
+            found += sheet.text(place, (_TOP - 5) * unit, mark.label, size=6.5, align=align, colour=SOFT)
+    return found
+
+
+def _row(row: Value, who: Named, x: Scale, middle: float, sheet: Sheet) -> list[Layer]:
+    colour, unit = who.look.light, sheet.unit
+    base = middle + 2.4 * unit
+    found = [sheet.marker_at(who.look, 4 * unit, middle, 0.5)]
+    found += sheet.text(11 * unit, base, sheet.short(who.name, x.start - 13 * unit), bold=who.subject)
+    found += sheet.text(sheet.width - unit, base, row.text(), align="right", bold=who.subject)
+    if row.value is None or not drawable(row.value, x.log):
+        return found
+    if row.value < x.low:  # far to the left of the axis
+        arrow = {"type": "point", "shape": "triangle-left", "size": 20 * unit**2, "filled": True, "fill": colour}
+        place = {"x": {"value": x.start + 2 * unit}, "y": {"value": middle}}
+        return [*found, {"data": {"values": [{}]}, "mark": {**arrow, "opacity": 1}, "encoding": place}]
+    if row.lower is not None and row.upper is not None and drawable(row.lower, x.log) and drawable(row.upper, x.log):
+        ends = (x.at(max(x.low, row.lower)), middle, x.at(row.upper), middle)
+        found.append(sheet.rule(ends, colour=colour, width=3.4, opacity=0.28, strokeCap="round"))
+    return [*found, sheet.marker_at(who.look, x.at(row.value), middle, 0.75 if who.subject else 0.6)]
+
+
+def draw_bars(drawing: Bars, shown: Mapping[str, Named], sheet: Sheet) -> Picture:
+    """Return the picture of bars, one for each network in every group."""
+    unit = sheet.unit
+    known = [v for one in drawing.series for column in (one.y, one.lower or (), one.upper or ()) for v in column]
+    known += [0.0, *(mark.value for mark in drawing.marks if mark.kind == "y")]
+    low, high = padded((v for v in known if v is not None and drawable(v, False)), log=False)
+    y = Scale(low, high, (_HEIGHT - _BAR_TOP - _BAR_FOOT) * unit, 0.0)
+    left = 5 * unit + max((sheet.wide(text) for _, text in y.ticks(5)), default=0.0)
+    width = sheet.width - left - 2 * unit
+    step = width / max(1, len(drawing.groups))
+    bar = step * (0.8 if len(drawing.series) > 1 else 0.92) / max(1, len(drawing.series))
+    layers = sheet.vertical(y, width, left, drawing.y_title)
+    layers += _legend(drawing, shown, width, sheet)
+    for index, series in enumerate(drawing.series):
+        offset = (index - (len(drawing.series) - 1) / 2) * bar
+        layers += _bars_of(series.y, series.lower, series.upper, shown[series.entry], y, step, bar, offset, sheet)
+    every = max(1, -(-len(drawing.groups) // 8))
+    for index, text in list(enumerate(drawing.groups))[::every]:
+        words = sheet.short(text, every * step, 7)
+        layers += sheet.text((index + 0.5) * step, y.start + 9 * unit, words, align="center", colour=SOFT)
+    layers += sheet.text(width, y.start + 22 * unit, drawing.x_title, size=7.5, align="right")
+    for mark in drawing.marks:
+        if mark.kind == "y" and y.holds(mark.value):
+            height = y.at(mark.value)
+            layers.append(sheet.rule((0, height, width, height), dash="0.6 1.8"))
+            layers += sheet.text(width, height - 3 * unit, mark.label, size=6.5, align="right", colour=SOFT)
+    return Picture(layers, width, y.start, left=left, right=2 * unit, top=_BAR_TOP * unit, bottom=_BAR_FOOT * unit)
+
+
+def _legend(drawing: Bars, shown: Mapping[str, Named], width: float, sheet: Sheet) -> list[Layer]:
+    """Write the names of several networks above the plot, from the right."""
+    found: list[Layer] = []
+    at, unit = width, sheet.unit
+    for who in [shown[one.entry] for one in reversed(drawing.series)] if len(drawing.series) > 1 else []:
+        found += sheet.text(at, -3 * unit, who.name, align="right", bold=who.subject)
+        at -= sheet.wide(who.name) + 6 * unit
+        found.append(sheet.marker_at(who.look, at, -5.5 * unit, 0.5))
+        at -= 10 * unit
+    return found
+
+
+def _bars_of(
+    heights: Any, lower: Any, upper: Any, who: Named, y: Scale, step: float, bar: float, offset: float, sheet: Sheet
+) -> list[Layer]:
+    rows, spreads = [], []
+    for place, value in enumerate(heights):
+        if value is None or not drawable(value, False):
+            continue
+        at = (place + 0.5) * step + offset
+        rows.append({"left": at - bar / 2, "right": at + bar / 2, "y": value, "zero": 0.0, "name": who.name})
+        if lower is not None and upper is not None and drawable(lower[place], False) and drawable(upper[place], False):
+            spreads.append(sheet.rule((at, y.at(lower[place]), at, y.at(upper[place])), width=0.8))
+    raw = {"type": "quantitative", "scale": None, "axis": None}
+    encoding = {
+        "x": {"field": "left", **raw},
+        "x2": {"field": "right"},
+        "y": {"field": "y", "type": "quantitative", "axis": None, "scale": sheet.scale(y)},
+        "y2": {"field": "zero"},
+        "tooltip": [{"field": "name", "type": "nominal"}, {"field": "y", "type": "quantitative"}],
+    }
+    mark = {"type": "rect", "fill": who.look.light, "fillOpacity": 0.85}
+    return [{"data": table(rows), "mark": mark, "encoding": encoding}, *spreads]
