@@ -136,9 +136,9 @@ def test_table_and_pictures(lab) -> None:
     table = lab.table().splitlines()
     assert len(table) == 2 + len(lab.cases)
     assert "| 2 | 2 | 4 | 2 | 4 |" in lab.table()
-    held, attained = (json.loads(part["data"]["values"]) for part in lab.plot().to_dict()["concat"])
+    held, attained = map(json.loads, lab.plot().to_dict()["datasets"].values())
     assert all(cell["value"] == 1 for cell in held)
-    cell = next(c for c in attained if c["y"] == "theorem 1, depth 2" and c["x"] == "2, 4")
+    cell = next(c for c in attained if c["row"] == "theorem 1, depth 2" and c["column"] == "2, 4")
     assert cell["value"] == 0
     assert lab.to_dict()["seed"] == 11
 

@@ -49,7 +49,7 @@ def test_result_draws_and_exports():
     document = found.to_dict()
     assert np.array(document["weight_hh"]).shape == (6, 6)
     assert document["measure"] == "latent-embedding"
-    assert found.plot().to_dict()["mark"]["type"] == "rect"
+    assert found.plot().to_dict()["layer"][0]["mark"]["type"] == "rect"
 
 
 def test_a_network_that_is_not_linear_is_refused_in_one_line():

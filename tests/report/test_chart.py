@@ -9,15 +9,17 @@ import pytest
 
 from mnemoscope.core.errors import UserError
 from mnemoscope.report import chart
+from mnemoscope.report.vega import unpacked
 
 CURVES = {"a": ([1, 2, 3], [1.0, 4.0, 9.0]), "b": ([1, 2, 3], [2.0, np.nan, -1.0])}
 
 
 def layers(drawn, kind):
     """Layers of one kind of mark, their data as rows."""
-    spec = drawn.to_dict()  # in which Altair moves the data of a single layer up
+    spec = unpacked(drawn.to_dict())
+    (single,) = spec.get("datasets", {"": None}).values()  # to which Altair moves the data of a single layer
     return [
-        {**one, "rows": json.loads(one.get("data", spec.get("data"))["values"])}
+        {**one, "rows": one["data"]["values"] if "data" in one else single}
         for one in spec["layer"]
         if one["mark"]["type"] == kind
     ]
@@ -112,8 +114,8 @@ def test_the_data_of_a_file_are_lists(tmp_path):
     one, grid = chart.lines(CURVES, x="x", y="y"), chart.heat_map(np.ones((100, 100)), x="x", y="y", value="v")
     chart.save(chart.beside(one, grid), tmp_path / "two.json")
     assert '"values": "' not in (tmp_path / "two.json").read_text()
-    two = json.loads((tmp_path / "two.json").read_text())["concat"]
-    assert len(two[1]["data"]["values"]) == 10_000
+    (matrix,) = json.loads((tmp_path / "two.json").read_text())["datasets"].values()
+    assert len(matrix) == 10_000
 
 
 @pytest.mark.parametrize(

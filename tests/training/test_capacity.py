@@ -117,13 +117,13 @@ def test_networks_are_drawn_on_one_chart(task, pretended) -> None:
     settings = {"seeds": 3, "grid": [4, 6, 8, 10], "start": None}
     found = [capacity("rnn", task, hidden_size=n, **settings) for n in (4, 5)]
     drawn = draw_capacities(found).to_dict()
-    for layer in drawn["layer"]:
-        rows = json.loads(layer["data"]["values"])
-        assert {row["name"] for row in rows} == {"rnn (n = 4): 6", "rnn (n = 5): 6"}
-    assert [row["y"] for row in rows if "4" in row["name"]] == pytest.approx(found[0].curve.tolist())
+    lines = [json.loads(one["data"]["values"]) for one in drawn["layer"] if one["mark"]["type"] == "line"]
+    assert {row["name"] for rows in lines for row in rows} == {"rnn (n = 4): 6", "rnn (n = 5): 6"}
+    assert [row["y"] for row in lines[0]] == pytest.approx(found[0].curve.tolist())
     single = found[0].plot().to_dict()
-    assert single["title"] == "rnn (n = 4) on copying: 6"
-    assert json.loads(single["layer"][0]["data"]["values"])[0]["low"] == pytest.approx(wilson(3, 3).lower)
+    assert single["title"]["text"] == "rnn (n = 4) on copying: 6"
+    (band,) = [json.loads(one["data"]["values"]) for one in single["layer"] if one["mark"]["type"] == "area"]
+    assert band[0]["lower"] == pytest.approx(wilson(3, 3).lower)
 
 
 def test_a_training_goes_beyond_the_criterion_before_it_stops(task, monkeypatch) -> None:

@@ -93,6 +93,7 @@ def heat_map(
     y_ticks: Sequence[Any] | None = None,
     diverging: bool = False,
     log: bool = False,
+    reach: tuple[float, float] | None = None,
 ) -> Chart:
     """Draw a matrix as coloured cells, its first row on top; see `mnemoscope.report.HeatMap`."""
     drawing = HeatMap(
@@ -104,6 +105,7 @@ def heat_map(
         y_labels=None if y_ticks is None else [str(tick) for tick in y_ticks],
         diverging=diverging,
         log=log,
+        reach=reach,
     )
     return chart(Figure(title=title, drawing=drawing))
 

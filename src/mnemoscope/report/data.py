@@ -80,6 +80,7 @@ def _heat_map(drawing: HeatMap) -> dict[str, Any]:
         "y_title": drawing.y_title,
         "diverging": drawing.diverging,
         "log": drawing.log,
+        "reach": drawing.reach,
         "colours": list(DIVERGING if drawing.diverging else SEQUENTIAL),
     }
 

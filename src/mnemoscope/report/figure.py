@@ -155,6 +155,8 @@ class HeatMap:
         Colours around zero, for numbers of both signs.
     log
         Colours by the logarithm, for positive numbers.
+    reach
+        The numbers of the first and the last colour, where it is not the least and the largest.
     """
 
     values: Sequence[Sequence[Number]]
@@ -165,6 +167,7 @@ class HeatMap:
     y_labels: Sequence[str] | None = None
     diverging: bool = False
     log: bool = False
+    reach: tuple[float, float] | None = None
     marks: tuple[Mark, ...] = ()
 
     def labels(self) -> tuple[list[str], list[str]]:

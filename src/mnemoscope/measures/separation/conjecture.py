@@ -110,8 +110,6 @@ class ConjectureLab(Result):
         return f"{self.values[row, b]} (held {self.held[row, b]}/{tried}, attained {self.attained[row, b]}/{tried})"
 
     def _heat_map(self, counts: np.ndarray, word: str) -> chart.Chart:
-        import altair as alt
-
         columns = sorted({(L, T) for _, _, T, L in self.cases.tolist()})
         rows = [b for b in range(len(self.bounds)) if (self.values[:, b] >= 0).any()]
         drawn = (self.ranks >= 0).sum(axis=1)
@@ -120,7 +118,7 @@ class ConjectureLab(Result):
             here = (self.cases[:, 3] == L) & (self.cases[:, 2] == T) & (self.values[:, b] >= 0)
             if drawn[here].sum():
                 shares[i, j] = counts[here, b].sum() / drawn[here].sum()
-        found = chart.heat_map(
+        return chart.heat_map(
             shares,
             x="layers L, steps T",
             y="",
@@ -128,9 +126,8 @@ class ConjectureLab(Result):
             title=f"Share of draws in which it {'held' if word == 'held' else 'was attained'}",
             x_ticks=[f"{L}, {T}" for L, T in columns],
             y_ticks=[self.bounds[b] for b in rows],
+            reach=(0.0, 1.0),
         )
-        found.encoding.color.scale = alt.Scale(scheme="viridis", domain=[0, 1])
-        return chart.styled(found, height=36 * len(rows))
 
 
 @measure("conjecture-lab", kinds=())

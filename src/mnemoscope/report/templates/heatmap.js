@@ -26,6 +26,7 @@ const heatmap = {
 function colourOf(figure) {
   const known = figure.values.flat().filter((value) => finite(value) && (!figure.log || value > 0)), far = Math.max(0, ...known.map(Math.abs)) || 1;
   let [low, high] = figure.diverging ? [-far, far] : [Math.min(...known, Infinity), Math.max(...known, -Infinity)];
+  if (figure.reach) [low, high] = figure.reach;
   if (!known.length) [low, high] = figure.log ? [0.1, 1] : [0, 1];
   const place = (value) => (high === low ? 0.5 : figure.log ? Math.log(value / low) / Math.log(high / low) : (value - low) / (high - low));
   const stops = figure.colours.map((text) => [1, 3, 5].map((i) => parseInt(text.slice(i, i + 2), 16)));

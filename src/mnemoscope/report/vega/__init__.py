@@ -111,8 +111,14 @@ def unpacked(spec: dict[str, Any]) -> dict[str, Any]:
     found = dict(spec)
     for name in {"concat", "layer"} & set(spec):
         found[name] = [unpacked(part) for part in spec[name]]
-    if isinstance(spec.get("data"), dict) and isinstance(spec["data"].get("values"), str):
-        found["data"] = {"values": json.loads(spec["data"]["values"])}
+    data = spec.get("data")
+    if isinstance(data, dict) and isinstance(data.get("values"), str):
+        found["data"] = {"values": json.loads(data["values"])}
+    if isinstance(data, dict) and "name" in data:
+        found["data"] = {"name": data["name"]}
+    if "datasets" in spec:  # to which Altair moves the data of a single layer
+        texts = spec["datasets"].items()
+        found["datasets"] = {name: json.loads(text) if isinstance(text, str) else text for name, text in texts}
     return found
 
 

@@ -118,7 +118,9 @@ def _colours(rows: Sequence[Mapping[str, Any]], drawing: HeatMap) -> dict[str, A
     reach = max((abs(row["value"]) for row in rows), default=1.0) or 1.0
     if drawing.diverging:
         return {"range": list(DIVERGING), "domain": [-reach, reach], "interpolate": "rgb", "nice": False}
-    return {"range": list(SEQUENTIAL), "type": "log" if drawing.log else "linear", "interpolate": "rgb", "zero": False}
+    ends = {"domain": list(drawing.reach)} if drawing.reach else {}
+    kind = "log" if drawing.log else "linear"
+    return {"range": list(SEQUENTIAL), "type": kind, "interpolate": "rgb", "zero": False, "nice": False} | ends
 
 
 def _band(labels: Sequence[str], title: str, sheet: Sheet) -> dict[str, Any]:
