@@ -80,7 +80,7 @@ class CohortStep:
         penalty = self.base.penalty()
         self._penalised = any(one.penalty for one in options) and penalty is not None and penalty.requires_grad
         self._follow = needs_after_step(self.base)
-        linear = type(self.base.readout) is nn.Linear and self.base.kind != "classifier"
+        linear = type(self.base.readout) is nn.Linear and not self.base.once
         self._fast = linear and loss is None and is_plain(task)
         self._loss = loss or task.loss
         self._buffers = Buffers()
@@ -149,7 +149,7 @@ class CohortStep:
 
     def _own(self, outputs: Tensor, batches: list[Batch]) -> list[Tensor]:
         """Return the outputs of every member, without the steps that only others have."""
-        if self.base.kind == "classifier":
+        if self.base.once:
             return list(outputs)
         return [y[: len(batch.mask)] for y, batch in zip(outputs, batches, strict=True)]
 

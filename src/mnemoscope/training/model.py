@@ -38,7 +38,7 @@ class Model(nn.Module):
         self.embedding = embedding
         self.layer = adapt(layer)
         self.readout = readout
-        self.kind: str = self.layer.kind
+        self.once: bool = self.layer.output_at == "once"
         self._before = bool(getattr(self.layer, "batch_first", False))
         self._causal = bool(getattr(self.layer, "causal", True))
         self._vectors = len(getattr(self.layer, "input_shape", (1,))) == 1
@@ -58,8 +58,9 @@ class Model(nn.Module):
         `lengths` matter to a layer that reads the future: others give the same up to the end of a sequence.
         """
         x = self.arranged(inputs) if self.embedding is None else self.embedding(inputs)
-        if self.kind == "classifier":
-            return self.layer(x.transpose(0, 1)).unsqueeze(0), None
+        if self.once:
+            answers: Tensor = self.layer(x.transpose(0, 1) if self._before and isinstance(x, Tensor) else x)
+            return answers.unsqueeze(0), None
         ends = None if self._causal or lengths is None or bool((lengths == len(x)).all()) else lengths
         x = x.transpose(0, 1) if self._before else x
         y, state = self._run(x, hx, ends)
@@ -67,7 +68,7 @@ class Model(nn.Module):
         return (y if y.ndim <= 3 else y.flatten(2)), state
 
     def _run(self, x: Tensor, hx: Any, ends: Tensor | None) -> tuple[Tensor, Any]:
-        if self.kind == "sequence":
+        if not self.layer.stateful:
             return (self.layer(x) if ends is None else self.layer(x, lengths=ends)), None
         if ends is None:
             y, state = self.layer(x) if hx is None else self.layer(x, hx)
@@ -85,7 +86,7 @@ class Model(nn.Module):
     def answers(self, hidden: Float[Tensor, "time batch features"]) -> Tensor:
         """Return the answers of the layer's outputs."""
         y: Tensor = hidden if self.readout is None else self.readout(hidden)
-        return y.squeeze(0) if self.kind == "classifier" else y
+        return y.squeeze(0) if self.once else y
 
     def parameter_groups(self, lr: float, lr_orthogonal: float | None = None) -> list[dict[str, Any]]:
         """Return groups for an optimiser: as the layer divides itself, embedding and readout at the first rate."""
@@ -106,8 +107,9 @@ class Model(nn.Module):
 
     @property
     def recurrent_parameters(self) -> set[str]:
-        """The names of the parameters of recurrent matrices, ``weight_hh``."""
-        return {name for name, _ in self.named_parameters() if "weight_hh" in name}
+        """The names of the parameters of recurrent matrices, and of those that a map makes them of."""
+        own = (name for name, _ in self.layer.named_parameters() if self.layer.role_of(name) == "recurrent")
+        return {f"layer.{name}" for name in own}
 
 
 def linear(inputs: int, outputs: int, generator: torch.Generator) -> nn.Linear:
@@ -157,7 +159,7 @@ def _readout(layer: Any, task: Task, readout: Any, generator: torch.Generator) -
         return readout
     if readout not in ("linear", "none"):
         raise expected("readout", "'linear', 'none' or a torch.nn.Module", readout)
-    if readout == "none" or layer.kind == "classifier":
+    if readout == "none" or layer.output_at == "once":
         return None
     return linear(layer.output_size, task.output_size, generator)
 

@@ -62,7 +62,7 @@ class Objective:
         self.model, self.task = model, task
         self.own = loss
         self.buffers = Buffers()
-        linear = type(model.readout) is nn.Linear and model.kind != "classifier"
+        linear = type(model.readout) is nn.Linear and not model.once
         self.fast = linear and loss is None and is_plain(task)
 
     def __call__(self, hidden: Float[Tensor, "time batch n"], batch: Batch) -> Float[Tensor, ""]:

@@ -51,6 +51,10 @@ class _Adapted(Network):
         self.future = "" if plan.causality is None else plan.causality.reason
         self._call = plan.call
 
+    def role_of(self, parameter: str) -> str:
+        """Return what a parameter is, by torch's own names: a stranger's module declares nothing."""
+        return "recurrent" if "weight_hh" in parameter else ""
+
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
         """Draw all parameters anew: every part that has a `reset_parameters` calls it, inner ones first."""
         self._check_resettable()
