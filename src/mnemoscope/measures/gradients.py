@@ -14,7 +14,6 @@ from torch import Tensor, nn
 from mnemoscope.core.arrays import non_negative
 from mnemoscope.core.errors import Description, expected, positive_int
 from mnemoscope.core.result import Result, result
-from mnemoscope.measures.band import banded
 from mnemoscope.measures.dynamics import Dynamics, few_threads
 from mnemoscope.measures.growth import fit_growth
 from mnemoscope.measures.registry import measure
@@ -218,8 +217,13 @@ class GradientNorms(Result):
         lags, ten = np.arange(len(self.norms), dtype=float), math.log(10)
         middle = self.log_norms
         low, high = (middle - self.spread) / ten, (middle + self.spread) / ten
-        titles = ("steps back from the end, k", "log10 of the gradient norm |dL/dh(T-k)|")
-        return banded(lags, middle / ten, low, high, titles=titles, title=f"Gradients: {self.law}")
+        return chart.lines(
+            {"mean": (lags, middle / ten)},
+            bands={"mean": (low, high)},
+            x="steps back from the end, k",
+            y="log10 of the gradient norm |dL/dh(T-k)|",
+            title=f"Gradients: {self.law}",
+        )
 
 
 @measure("gradients", kinds=("recurrent",), needs=("jacobian",), quick={"trajectories": 8, "horizon": 200})

@@ -15,7 +15,6 @@ from mnemoscope.core import memory
 from mnemoscope.core.arrays import non_negative, positive, vector
 from mnemoscope.core.errors import UserError, expected, positive_int
 from mnemoscope.core.result import Result, result
-from mnemoscope.measures.band import banded
 from mnemoscope.measures.dynamics import Dynamics, Jacobians, few_threads
 from mnemoscope.measures.fisher.conventions import trusted_digits
 from mnemoscope.measures.fisher.linearised import BLOCK, SETTLED, Propagated, best_direction, information, propagate
@@ -86,12 +85,11 @@ class NetworkFisherMemory(Result):
         high = np.flatnonzero(self.curve > 1e-3 * self.curve.max(initial=0))
         lags = np.arange((int(high[-1]) if len(high) else 0) + 1)
         mean, error = self.curve[lags], np.nan_to_num(self.curve_stderr[lags])
-        return banded(
-            lags.astype(float),
-            mean,
-            np.maximum(mean - error, 0),
-            mean + error,
-            titles=("lag k (steps)", "Fisher information J(k)"),
+        return chart.lines(
+            {"J(k)": (lags, mean)},
+            bands={"J(k)": (np.maximum(mean - error, 0), mean + error)},
+            x="lag k (steps)",
+            y="Fisher information J(k)",
             title=f"Fisher memory, total {self.total:.4g}" + ("" if self.linear else f" ± {self.stderr:.2g}"),
         )
 

@@ -17,7 +17,9 @@ from mnemoscope.measures.spectral.kreiss import kreiss_constant, numerical_radiu
 from mnemoscope.measures.spectral.powers import Stability, amplification, power_norms, stability
 from mnemoscope.measures.spectral.schur import SchurForm, normality, schur_form
 from mnemoscope.measures.spectral.state_matrix import StateMatrix, state_matrix
-from mnemoscope.report.chart import PALETTE, Chart, beside, lines, styled
+from mnemoscope.report.chart import Chart, beside, lines
+from mnemoscope.report.figure import Bars, Figure, Mark, Plane, Series
+from mnemoscope.report.vega import chart
 
 __all__ = ["Spectrum", "spectrum", "spectrum_of"]
 
@@ -112,22 +114,9 @@ class Spectrum(Result):
 
     def plot_eigenvalues(self) -> Chart:
         """Draw the eigenvalues in the complex plane, with the unit circle."""
-        import altair as alt
-
-        make: Any = alt
-        reach = 1.12 * max(1.0, float(np.abs(self.eigenvalues).max()))
-        axis = alt.Scale(domain=[-reach, reach], nice=False)
-        turn = np.linspace(0, 2 * math.pi, 181)
-        place = {
-            "x": alt.X("x:Q", title="real part", scale=axis),
-            "y": alt.Y("y:Q", title="imaginary part", scale=axis),
-        }
-        rim = [{"x": math.cos(t), "y": math.sin(t), "order": t} for t in turn.tolist()]
-        circle = make.Chart(make.Data(values=rim)).mark_line(color="#888", strokeDash=[4, 3], strokeWidth=1.2)
-        dots = [{"x": float(z.real), "y": float(z.imag)} for z in self.eigenvalues]
-        cloud = make.Chart(make.Data(values=dots)).mark_circle(size=32, opacity=0.75, color=PALETTE[0])
-        drawn = make.layer(circle.encode(order="order:Q", **place), cloud.encode(**place))
-        return styled(drawn, "Eigenvalues and the unit circle", width=_SIDE, height=_SIDE)
+        rim = Mark(kind="circle", value=1.0, label="unit circle")
+        drawing = Plane(points={"eigenvalues": self.eigenvalues.tolist()}, title="eigenvalues", marks=(rim,))
+        return chart(Figure(title="Eigenvalues and the unit circle", drawing=drawing))
 
     def plot_transient(self) -> Chart:
         """Draw the norms of the powers against what the spectral radius and the Kreiss constant say."""
@@ -135,41 +124,24 @@ class Spectrum(Result):
         series = {"||W^k||": (powers, self.transient), "spectral radius^k": (powers, self.radius**powers)}
         if math.isfinite(self.kreiss):
             series["Kreiss constant"] = (powers, np.full(len(powers), self.kreiss))
-        chart = lines(
+        return lines(
             series,
             x="power k (steps)",
             y="norm",
             title="Transient: norm of the powers",
             log_y=True,
         )
-        return chart.properties(height=_SIDE)
 
     def plot_angles(self) -> Chart:
         """Draw the histogram of the eigenvalues' angles."""
-        import altair as alt
-
-        make: Any = alt
-        rows = [
-            {"from": float(a), "to": float(b), "count": int(count)}
-            for a, b, count in zip(self.angle_edges[:-1], self.angle_edges[1:], self.angle_counts, strict=True)
-        ]
-        bars = (
-            make.Chart(make.Data(values=rows))
-            .mark_bar(color=PALETTE[0], opacity=0.85, binSpacing=1)
-            .encode(
-                x=alt.X(
-                    "from:Q",
-                    title="angle of the eigenvalue (degrees)",
-                    bin="binned",
-                    scale=alt.Scale(domain=[-180, 180], nice=False),
-                    axis=alt.Axis(values=list(range(-180, 181, 60))),
-                ),
-                x2="to:Q",
-                y=alt.Y("count:Q", title="eigenvalues", axis=alt.Axis(tickMinStep=1)),
-                tooltip=[alt.Tooltip("from:Q"), alt.Tooltip("to:Q"), alt.Tooltip("count:Q")],
-            )
+        middles = (self.angle_edges[:-1] + self.angle_edges[1:]) / 2
+        bars = Bars(
+            groups=[f"{angle:.0f}\N{DEGREE SIGN}" for angle in middles],
+            series=[Series(entry="eigenvalues", x=range(len(middles)), y=self.angle_counts.tolist())],
+            x_title="angle of the eigenvalue",
+            y_title="eigenvalues",
         )
-        return styled(bars, "Angles of the eigenvalues", width=_SIDE)
+        return chart(Figure(title="Angles of the eigenvalues", drawing=bars))
 
     def plot_subdiagonals(self) -> Chart:
         """Draw the mean size of the k-th subdiagonals of the Schur form, from k = 1 on."""
@@ -180,9 +152,6 @@ class Spectrum(Result):
             title="Where the non-normal part lies",
             points=len(self.subdiagonals) <= 40,
         )
-
-
-_SIDE = 300
 
 
 @measure(
