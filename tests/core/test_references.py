@@ -8,7 +8,9 @@ import pytest
 
 import mnemoscope as ms
 from mnemoscope.core.errors import UserError
-from mnemoscope.core.references import REFERENCES, Reference, reference
+from mnemoscope.core.references import REFERENCES, Reference, read_bibtex, reference
+
+ENTRY = "@misc{a2000,\n  author = {Doe, Jane},\n  title = {The {T} of it},\n  year = {2000},\n}\n"
 
 # What BibTeX's standard styles ask of an entry.
 NEEDED = {
@@ -149,6 +151,13 @@ def test_lookup():
         reference("kerg2018")
     with pytest.raises(UserError, match="^there is no reference 'zzzzzzzz'$"):
         reference("zzzzzzzz")
+
+
+def test_what_is_no_entry_is_refused():
+    for text in ("@misc{a2000\n}", "@misc{,\n}", ENTRY + ENTRY):
+        with pytest.raises(ValueError, match="a bibliography has entries with keys that differ"):
+            read_bibtex(text)
+    assert read_bibtex("% a comment\n" + ENTRY)["a2000"].title == "The {T} of it"
 
 
 def test_references_are_frozen():

@@ -1,10 +1,8 @@
-"""Read NumPy-style docstrings: what a class or a function says of itself and of its arguments."""
+"""Docstrings of classes and functions: their summary, and what they say of the arguments."""
 
 from __future__ import annotations
 
 import inspect
-import itertools
-import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -13,8 +11,6 @@ __all__ = ["REQUIRED", "Argument", "arguments", "function_arguments", "function_
 
 REQUIRED = inspect.Parameter.empty
 """The default of an argument that has none."""
-
-_ENTRY = re.compile(r"^(?P<names>\*{0,2}\w+(?:\s*,\s*\*{0,2}\w+)*)\s*(?::\s*(?P<type>.*))?$")
 
 
 @dataclass(frozen=True)
@@ -107,31 +103,12 @@ def _own_signatures(cls: type) -> Iterator[list[inspect.Parameter]]:
 
 
 def _section_entries(docstring: str) -> Iterator[tuple[str, tuple[str, str]]]:
-    names: list[str] = []
-    written = ""
-    body: list[str] = []
-    for line in [*_section(docstring, "Parameters"), "end"]:
-        header = _ENTRY.match(line) if line and not line[0].isspace() else None
-        if header is None:
-            body.append(line)
-            continue
-        yield from ((name, (written, _plain(" ".join(body)))) for name in names)
-        names = [name.strip().lstrip("*") for name in header["names"].split(",")]
-        written, body = (header["type"] or "").removesuffix(", optional"), []
+    from docstring_parser import DocstringStyle, parse
 
-
-def _section(docstring: str, title: str) -> list[str]:
-    """Return the lines below an underlined title, up to the next."""
-    lines = inspect.cleandoc(docstring).splitlines()
-    titles = [i for i in range(len(lines) - 1) if _is_rule(lines[i + 1])]
-    for place, following in itertools.pairwise([*titles, len(lines)]):
-        if lines[place] == title:
-            return lines[place + 2 : following]
-    return []
-
-
-def _is_rule(line: str) -> bool:
-    return len(line) >= 3 and set(line) == {"-"}
+    for entry in parse(docstring, style=DocstringStyle.NUMPYDOC).params:
+        if entry.args[0] == "param":  # and not an attribute
+            described = (entry.type_name or "", _plain(entry.description or ""))
+            yield from ((name.strip().lstrip("*"), described) for name in entry.arg_name.split(","))
 
 
 def _plain(text: str) -> str:
