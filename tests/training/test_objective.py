@@ -4,6 +4,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch.utils._pytree import tree_map
 
 import mnemoscope as ms
 from mnemoscope.core.seeds import stream
@@ -26,7 +27,8 @@ def model_of(task, seed=0):
 
 
 def double(batch):
-    return batch._replace(inputs=batch.inputs.double()) if batch.inputs.is_floating_point() else batch
+    wide = tree_map(lambda part: part.double() if part.is_floating_point() else part, batch.inputs)
+    return batch._replace(inputs=wide)
 
 
 def gradients(loss, model):
