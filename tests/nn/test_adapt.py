@@ -176,7 +176,7 @@ def test_what_was_guessed_is_said():
         f"its state (1, batch, {N}) starts as zeros",
     )
     assert all(f"guessed: {guess}" in repr(network) for guess in network.guesses)
-    told = ms.adapt(
+    advice = ms.adapt(
         OutputAndState(),
         "cell",
         input_size=D,
@@ -185,7 +185,7 @@ def test_what_was_guessed_is_said():
         output=0,
         state=1,
     )
-    assert told.guesses == ()
+    assert advice.guesses == ()
     assert "(batch, time, features)" in " ".join(ms.adapt(BatchFirst()).guesses)
     assert "(time, batch, features)" in " ".join(ms.adapt(WithExtra()).guesses)
 

@@ -160,9 +160,9 @@ def test_state_is_not_found():
     small = ElsewhereStart()
     nn.init.normal_(small.carry.weight, std=1e-4)
     refuse("^cannot tell the state that Cell starts from", small)
-    told = ms.adapt(ElsewhereStart(), init_state=lambda batch: torch.full((batch, N), 0.7))
+    advice = ms.adapt(ElsewhereStart(), init_state=lambda batch: torch.full((batch, N), 0.7))
     x = torch.randn(1, 2, D)
-    torch.testing.assert_close(told(x)[0][0], told.module(x[0]))
+    torch.testing.assert_close(advice(x)[0][0], advice.module(x[0]))
     refuse("as a cell: Cell must return a state that it takes back, got .*int 1", PythonCounter())
     chunks = "^Forgetful must go on from the state that it returns, got other outputs in chunks than at once"
     refuse(chunks, Forgetful(), "recurrent")

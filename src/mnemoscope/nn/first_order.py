@@ -131,10 +131,10 @@ class FirstOrder(Stack):
         if not can_fuse(w):
             like = {"device": x.device, "dtype": x.dtype}
             return super().unroll(w, x, self.start(w, x.shape[1], **like) if state is None else state, lengths)
-        bend = None if self.nonlinearity == "modrelu" else w.get("bias")
+        additive = None if self.nonlinearity == "modrelu" else w.get("bias")
         phi = self.nonlinearity if self.activation == "recurrent" else "identity"
-        states, last = self.fuse(w, x, w["weight_ih"], bend, phi, state, lengths)
-        return (states if self.activation == "recurrent" else self._bend(w, states)), last
+        states, last = self.fuse(w, x, w["weight_ih"], additive, phi, state, lengths)
+        return (states if self.activation == "recurrent" else self._activate(w, states)), last
 
     def fuse(
         self, w: Weights, x: Tensor, u: Tensor | None, b: Tensor | None, phi: str, state: Any, lengths: Any
@@ -152,12 +152,14 @@ class FirstOrder(Stack):
         last = states.select(-3, -1) if lengths is None else last_alive(states, lengths)
         return states, torch.complex(*last.chunk(2, dim=-1)) if self.field == "complex" else last
 
-    def _bend(self, w: Weights, states: Float[Tensor, "time batch features"]) -> Float[Tensor, "time batch features"]:
+    def _activate(
+        self, w: Weights, states: Float[Tensor, "time batch features"]
+    ) -> Float[Tensor, "time batch features"]:
         bias = w["bias"][..., None, None, :] if "bias" in w else None
         if self.field == "real":
             return activate(self.nonlinearity, states, bias)
-        bent = activate(self.nonlinearity, torch.complex(*states.chunk(2, dim=-1)), bias)
-        return torch.cat([bent.real, bent.imag], dim=-1)
+        activated = activate(self.nonlinearity, torch.complex(*states.chunk(2, dim=-1)), bias)
+        return torch.cat([activated.real, activated.imag], dim=-1)
 
     def _run_batched(self, weights: Mapping[str, Tensor], x: Tensor, hx: Any = None) -> tuple[Tensor, State] | None:
         if not self._batches(x, hx):

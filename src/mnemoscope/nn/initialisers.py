@@ -1,4 +1,4 @@
-"""How a free parameter starts."""
+"""Initial values of free parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a check is: a function of a network's factory that fails with one sentence."""
+"""Checks: functions of a network's factory that fail with one sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run of the checks says: failed, skipped, or the report of all."""
+"""Outcome of the checks: a failure, a skip with its reason, the report of all."""
 
 from __future__ import annotations
 

@@ -14,8 +14,8 @@ from torch.nn.parameter import is_lazy
 from mnemoscope.core.errors import Description, UserError, choice, expected, positive_int
 from mnemoscope.nn.adapt.adapted import AdaptedCell, AdaptedRecurrent, AdaptedSequence
 from mnemoscope.nn.adapt.call import Key, arguments_of
-from mnemoscope.nn.adapt.plan import Plan, Understood
-from mnemoscope.nn.adapt.probe import Lab, Told, spell, undisturbed
+from mnemoscope.nn.adapt.plan import Plan, Unusable
+from mnemoscope.nn.adapt.probe import Advice, Probe, call_text, undisturbed
 from mnemoscope.nn.adapt.search import Raised
 from mnemoscope.nn.adapt.sequence import plan_sequence
 from mnemoscope.nn.adapt.stateful import plan_stateful, state_is_clear, takes_state
@@ -43,7 +43,7 @@ def adapt(
 ) -> Any:
     """Wrap a module that does not keep torch.nn.RNN's contract into a network that does.
 
-    Whatever is not told is guessed: from the attributes of the module, from the arguments of its forward, and from
+    Whatever is not said is guessed: from the attributes of the module, from the arguments of its forward, and from
     a few small calls of a copy. The guesses stand in the attribute `guesses` of the network and in its repr. Where
     a guess is not possible, the error tells the call that would work.
 
@@ -92,7 +92,7 @@ def adapt(
     kind = None if kind is None else choice("kind", kind, _CLASSES)
     if isinstance(module, Network) or card(type(module)) is not None:
         return _as_it_is(module, kind)
-    told = Told(
+    advice = Advice(
         kind=kind,
         input_size=None if input_size is None else positive_int("input_size", input_size),
         batch_first=_flag("batch_first", batch_first),
@@ -105,91 +105,91 @@ def adapt(
         keywords=_keywords(keywords),
     )
     with undisturbed(module):
-        found, plan = _plan(Lab(module, told))
+        found, plan = _plan(Probe(module, advice))
     return _CLASSES[found](module, plan, bool(batch_first))
 
 
-def _plan(lab: Lab) -> tuple[str, Plan]:
-    kind = lab.told.kind or (None if takes_state(lab) else "sequence")
+def _plan(probe: Probe) -> tuple[str, Plan]:
+    kind = probe.advice.kind or (None if takes_state(probe) else "sequence")
     if kind is None:
-        return _guessed(lab)
+        return _guessed(probe)
     try:
-        return kind, _plan_as(lab, kind)
+        return kind, _plan_as(probe, kind)
     except UserError as error:
-        if lab.told.kind is None:
+        if probe.advice.kind is None:
             raise
-        other = _other_kind(lab)
+        other = _other_kind(probe)
         if other is None:
             raise
-        raise UserError(f"{_reason(error)}; it works with another kind, call {spell(kind=other)}") from None
+        raise UserError(f"{_reason(error)}; it works with another kind, call {call_text(kind=other)}") from None
 
 
-def _plan_as(lab: Lab, kind: str) -> Plan:
-    return plan_sequence(lab) if kind == "sequence" else plan_stateful(lab, kind)
+def _plan_as(probe: Probe, kind: str) -> Plan:
+    return plan_sequence(probe) if kind == "sequence" else plan_stateful(probe, kind)
 
 
-def _guessed(lab: Lab) -> tuple[str, Plan]:
+def _guessed(probe: Probe) -> tuple[str, Plan]:
     refused: list[UserError] = []
     for kind in ("recurrent", "cell"):
         try:
-            plan = plan_stateful(lab, kind)
+            plan = plan_stateful(probe, kind)
         except UserError as error:
             refused.append(error)
         else:
-            _check_unmistakable(lab, kind, plan)
+            _check_unmistakable(probe, kind, plan)
             return kind, plan
     with suppress(UserError):
-        plan = plan_sequence(lab)
+        plan = plan_sequence(probe)
         # What has a state and remembers nothing without it is no block, but a cell that was not understood.
-        if not state_is_clear(lab) or _remembers(plan):
+        if not state_is_clear(probe) or _remembers(plan):
             words = f"its state is left alone, since {_reason(refused[0])}"
             return "sequence", replace(plan, guesses=(*plan.guesses, words))
-    raise _clearest(lab, *refused)
+    raise _clearest(probe, *refused)
 
 
-def _check_unmistakable(lab: Lab, kind: str, plan: Plan) -> None:
+def _check_unmistakable(probe: Probe, kind: str, plan: Plan) -> None:
     """Refuse a cell that may as well be a block, whose second argument is something else than a state."""
-    if kind == "recurrent" or state_is_clear(lab):
+    if kind == "recurrent" or state_is_clear(probe):
         return
     try:
-        plan_sequence(lab)
+        plan_sequence(probe)
     except UserError:
         return
     argument = " and ".join(plan.call.state_names) or "the second argument"
-    calls = f"{spell(kind='cell')} or {spell(kind='sequence')}"
-    raise UserError(f"cannot tell whether {argument} of {lab.name}.forward is a state; call {calls}")
+    calls = f"{call_text(kind='cell')} or {call_text(kind='sequence')}"
+    raise UserError(f"cannot tell whether {argument} of {probe.name}.forward is a state; call {calls}")
 
 
 def _remembers(plan: Plan) -> bool:
     return plan.causality is not None and plan.causality.remembers
 
 
-def _clearest(lab: Lab, recurrent: UserError, cell: UserError) -> UserError:
+def _clearest(probe: Probe, recurrent: UserError, cell: UserError) -> UserError:
     """Return the error of the kind that the module seems to be, or both."""
     for error, other in ((recurrent, cell), (cell, recurrent)):
-        if isinstance(error, Understood) or (isinstance(other, Raised) and not isinstance(error, Raised)):
+        if isinstance(error, Unusable) or (isinstance(other, Raised) and not isinstance(error, Raised)):
             return error
     if isinstance(cell, Raised) or _reason(cell) == _reason(recurrent):
         return cell
     reasons = "; ".join(f"as {kind}: {_reason(e)}" for kind, e in (("recurrent", recurrent), ("a cell", cell)))
-    call = spell(kind=..., output=..., state=..., init_state="lambda batch: ...")
-    return UserError(f"cannot tell how {lab.name} is called; {reasons}; call {call}")
+    call = call_text(kind=..., output=..., state=..., init_state="lambda batch: ...")
+    return UserError(f"cannot tell how {probe.name} is called; {reasons}; call {call}")
 
 
 def _reason(error: UserError) -> str:
     return str(error).split("; call")[0]
 
 
-def _other_kind(lab: Lab) -> str | None:
-    """Return the kind as which a module works that does not work as the one that was told."""
-    told = lab.told
-    lab.told = replace(told, kind=None)
+def _other_kind(probe: Probe) -> str | None:
+    """Return the kind as which a module works that does not work as the one that was named."""
+    advice = probe.advice
+    probe.advice = replace(advice, kind=None)
     try:
-        return _plan(lab)[0]
+        return _plan(probe)[0]
     except UserError:
         return None
     finally:
-        lab.told = told
+        probe.advice = advice
 
 
 def _as_it_is(module: Any, kind: str | None) -> Any:
@@ -250,5 +250,5 @@ def _maker(init_state: Any) -> Callable[..., Any] | None:
     if init_state is None or callable(init_state):
         made: Callable[..., Any] | None = init_state
         return made
-    got = f"a {type(init_state).__name__}; call {spell(init_state='lambda batch: ...')}"
+    got = f"a {type(init_state).__name__}; call {call_text(init_state='lambda batch: ...')}"
     raise expected("init_state", "a function of the batch size", Description(got))

@@ -1,4 +1,4 @@
-"""How a foreign module is called, and how what it returns is read."""
+"""Call of a foreign module, and the reading of what it returns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from mnemoscope.nn.adapt.written_out import WrittenOut
+from mnemoscope.nn.adapt.torch_kernels import PlainKernels
 from mnemoscope.nn.ops.scan import transforming
 
 __all__ = [
@@ -88,7 +88,7 @@ class Call:
         elif state is not ABSENT:
             each = [None] * len(self.state_names) if state is None else state
             named |= dict(zip(self.state_names, each, strict=True))
-        with WrittenOut() if transforming() else nullcontext():
+        with PlainKernels() if transforming() else nullcontext():
             return module(*arguments, **named)
 
     def output_of(self, returned: Any) -> Tensor:
@@ -193,7 +193,7 @@ class Signature:
 
     @classmethod
     def of(cls, module: nn.Module, state_name: tuple[str, ...] | None, keywords: Mapping[str, Any]) -> Signature:
-        """Read the signature; `state_name` and `keywords` are what the user told."""
+        """Read the signature; `state_name` and `keywords` are what the user said."""
         found = arguments_of(module)
         plain = [p for p in found if p.kind in (p.POSITIONAL_OR_KEYWORD, p.POSITIONAL_ONLY, p.KEYWORD_ONLY)]
         plain = [p for p in plain if p.name not in keywords]

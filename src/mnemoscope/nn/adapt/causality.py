@@ -1,4 +1,4 @@
-"""Does the output of a network depend on what comes later, and on the other examples? Found by changing inputs."""
+"""Dependence of outputs on later inputs and on other examples, found by changing inputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was found out about a foreign module, and the checks that it must pass."""
+"""Findings about a foreign module, and the checks that it must pass."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from torch.utils._pytree import tree_leaves, tree_map
 from mnemoscope.core.errors import Description, UserError, expected
 from mnemoscope.nn.adapt.call import ABSENT, Call, Key, is_output_name, is_state_name, parts, shown
 from mnemoscope.nn.adapt.causality import Causality, causality, mixes
-from mnemoscope.nn.adapt.probe import Invoke, Lab, spell
+from mnemoscope.nn.adapt.probe import Invoke, Probe, call_text
 from mnemoscope.nn.adapt.state import Layout, Start
 
 __all__ = [
     "Plan",
-    "Understood",
+    "Unusable",
     "check_causality",
     "check_examples",
     "check_numbers",
@@ -29,7 +29,7 @@ __all__ = [
 _LONG = 24
 
 
-class Understood(UserError):
+class Unusable(UserError):
     """It is clear how the module is called, and something else is wrong with it."""
 
 
@@ -63,7 +63,7 @@ class Plan:
     unusual: bool = False
 
 
-def output_key(lab: Lab, returned: Any, order: str | None, taken: Key = None) -> Key:
+def output_key(probe: Probe, returned: Any, order: str | None, taken: Key = None) -> Key:
     """Return where the output stands: a tensor with an entry for every example and step.
 
     Parameters
@@ -71,20 +71,20 @@ def output_key(lab: Lab, returned: Any, order: str | None, taken: Key = None) ->
     taken
         Where the state stands, if that is known.
     """
-    sizes = {"T": lab.time, "B": lab.batch, "D": "features"}
+    sizes = {"T": probe.time, "B": probe.batch, "D": "features"}
     wanted = [sizes[axis] for axis in order or "BD"]
     if isinstance(returned, Tensor) and _fits(returned, wanted):
         return None
     beside = taken if isinstance(taken, tuple) else (taken,)
     fits: list[Key] = [key for key, value in parts(returned).items() if key not in beside and _fits(value, wanted)]
-    told = lab.told.output
-    if told in fits or (told is None and fits):
-        return min(fits, key=lambda key: (key != told, not is_output_name(key), is_state_name(key)))
+    advice = probe.advice.output
+    if advice in fits or (advice is None and fits):
+        return min(fits, key=lambda key: (key != advice, not is_output_name(key), is_state_name(key)))
     what = f"a tensor of shape ({', '.join(map(str, wanted))})"
-    if told is not None:
-        raise UserError(f"output must name {what} among what {lab.name} returns, got {told!r} of {shown(returned)}")
+    if advice is not None:
+        raise UserError(f"output must name {what} among what {probe.name} returns, got {advice!r} of {shown(returned)}")
     which = "step" if order else "example"
-    raise UserError(f"{lab.name} must return one output per {which}, {what}, got {shown(returned)}")
+    raise UserError(f"{probe.name} must return one output per {which}, {what}, got {shown(returned)}")
 
 
 def _fits(value: Any, wanted: list[Any]) -> bool:
@@ -95,55 +95,55 @@ def _fits(value: Any, wanted: list[Any]) -> bool:
     return value.dim() >= least and all(want in ("features", size) for size, want in sizes)
 
 
-def check_numbers(lab: Lab, call: Call, x: Tensor, state: Any = ABSENT) -> None:
+def check_numbers(probe: Probe, call: Call, x: Tensor, state: Any = ABSENT) -> None:
     """Refuse a module whose output is not finite, or not the same when it is asked again."""
-    y = call.output_of(lab.call(call, x, state))
+    y = call.output_of(probe.call(call, x, state))
     if not bool(y.isfinite().all()):
-        raise Understood(
-            f"{lab.name} must return finite numbers for a standard normal input, got NaN or infinity; "
+        raise Unusable(
+            f"{probe.name} must return finite numbers for a standard normal input, got NaN or infinity; "
             "are its parameters initialised?"
         )
-    if not close(call.output_of(lab.call(call, x, state)), y):
-        raise Understood(
-            f"{lab.name} must give one output for one input in eval mode, got two that differ; "
+    if not close(call.output_of(probe.call(call, x, state)), y):
+        raise Unusable(
+            f"{probe.name} must give one output for one input in eval mode, got two that differ; "
             "take out its random numbers or what it keeps between calls"
         )
 
 
-def check_state(lab: Lab, call: Call, x: Tensor, start: Start) -> None:
+def check_state(probe: Probe, call: Call, x: Tensor, start: Start) -> None:
     """Refuse a module that changes its state in place, or for which the state makes no difference."""
-    state = lab.begin(start)
+    state = probe.begin(start)
     kept = x.clone(), tree_map(torch.clone, state)
-    call.returned(lab.module, *kept)
+    call.returned(probe.module, *kept)
     if not close(kept, (x, state)):
-        raise Understood(
-            f"{lab.name} must leave its input and its state as they are, got one that it changed in place; "
+        raise Unusable(
+            f"{probe.name} must leave its input and its state as they are, got one that it changed in place; "
             "let it compute new ones"
         )
     other = tree_map(lambda leaf: leaf + 1 if leaf.is_floating_point() or leaf.is_complex() else leaf, state)
-    modules = (lab.module, lab.moved(0.1, lab.dtype))
+    modules = (probe.module, probe.moved(0.1, probe.dtype))
     if all(close(call(module, x, state), call(module, x, other)) for module in modules):
         raise UserError(
-            f"{lab.name} must depend on its state, got the same for two states; call {spell(kind='sequence')}"
+            f"{probe.name} must depend on its state, got the same for two states; call {call_text(kind='sequence')}"
         )
 
 
-def check_examples(lab: Lab, invoke: Invoke, x: Tensor) -> None:
+def check_examples(probe: Probe, invoke: Invoke, x: Tensor) -> None:
     """Refuse a module in which the examples of a batch affect one another."""
-    if any(mixes(run, x, lab.normal(*x.shape), axis=1) for run in lab.runs(invoke, x)):
-        raise Understood(f"{lab.name} must treat the examples of a batch one by one, got outputs that depend on others")
+    if any(mixes(run, x, probe.normal(*x.shape), axis=1) for run in probe.runs(invoke, x)):
+        raise Unusable(f"{probe.name} must treat the examples of a batch one by one, got outputs that depend on others")
 
 
-def check_causality(lab: Lab, invoke: Invoke, input_size: int) -> Causality:
+def check_causality(probe: Probe, invoke: Invoke, input_size: int) -> Causality:
     """Find whether any output depends on later inputs, on long sequences where the module takes them."""
-    for steps in [lab.told.length] if lab.told.length else [_LONG, lab.time]:
-        x, other = lab.normal(steps, 1, input_size), lab.normal(steps, 1, input_size)
+    for steps in [probe.advice.length] if probe.advice.length else [_LONG, probe.time]:
+        x, other = probe.normal(steps, 1, input_size), probe.normal(steps, 1, input_size)
         try:
-            found = [causality(run, x, other) for run in lab.runs(invoke, x.expand(-1, steps - 1, -1))]
+            found = [causality(run, x, other) for run in probe.runs(invoke, x.expand(-1, steps - 1, -1))]
         except Exception:
             continue
         return next((each for each in found if not each.causal), max(found, key=lambda each: each.remembers))
-    raise expected("length", "a number of steps that the module takes", Description(f"{lab.time}, which fails"))
+    raise expected("length", "a number of steps that the module takes", Description(f"{probe.time}, which fails"))
 
 
 def close(a: Any, b: Any) -> bool:

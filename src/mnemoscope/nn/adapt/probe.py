@@ -1,4 +1,4 @@
-"""Trying a foreign module out on a copy: small calls, of which the module itself keeps no trace."""
+"""Trials of a foreign module on a copy: small calls, of which the module itself keeps no trace."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mnemoscope.nn.adapt.call import ABSENT, ORDERS, Call, Key, shown
 from mnemoscope.nn.adapt.causality import Run
 from mnemoscope.nn.adapt.state import Filled, Made, counterpart, is_tensors
 
-__all__ = ["CallFailed", "Invoke", "Lab", "Told", "keep_computed", "one_line", "spell", "undisturbed"]
+__all__ = ["Advice", "CallFailed", "Invoke", "Probe", "call_text", "keep_computed", "one_line", "undisturbed"]
 
 _BATCHES = (11, 13, 17, 19, 23, 29, 31)
 _TIMES = (5, 7, 9, 10, 14, 15, 21)
@@ -41,7 +41,7 @@ class CallFailed(Exception):
 
 
 @dataclass(frozen=True)
-class Told:
+class Advice:
     """What the user said of the module; None: to be guessed. See `mnemoscope.adapt`."""
 
     kind: str | None = None
@@ -56,7 +56,7 @@ class Told:
     keywords: Mapping[str, Any] = field(default_factory=dict)
 
 
-class Lab:
+class Probe:
     """A copy of a module in eval mode, with inputs whose axes cannot be confused.
 
     Attributes
@@ -65,22 +65,22 @@ class Lab:
         The class of the module.
     module
         The copy.
-    told
+    advice
         What the user said.
     batch, time
         Sizes that no weight of the module has.
     """
 
-    def __init__(self, module: nn.Module, told: Told) -> None:
+    def __init__(self, module: nn.Module, advice: Advice) -> None:
         self.name = type(module).__name__
-        self.told = told
+        self.advice = advice
         self.module = _copy(module).eval()
         first = next((p for p in _tensors(module) if p.is_floating_point() or p.is_complex()), torch.zeros(()))
         self.device, self.dtype = first.device, _real(first)
         self.generator = torch.Generator().manual_seed(0)
-        sizes = {size for p in _tensors(module) for size in p.shape} | {told.input_size, told.length}
+        sizes = {size for p in _tensors(module) for size in p.shape} | {advice.input_size, advice.length}
         self.batch = next((size for size in _BATCHES if size not in sizes), 37)
-        self.time = told.length or next((size for size in _TIMES if size not in sizes), 25)
+        self.time = advice.length or next((size for size in _TIMES if size not in sizes), 25)
 
     @property
     def orders(self) -> list[str]:
@@ -88,7 +88,7 @@ class Lab:
         stated = getattr(self.module, "batch_first", None)
         if isinstance(stated, bool):
             return ["BTD" if stated else "TBD"]
-        return ["TBD", "BTD"] if self.told.batch_first is False else ["BTD", "TBD"]
+        return ["TBD", "BTD"] if self.advice.batch_first is False else ["BTD", "TBD"]
 
     def normal(self, *shape: int) -> Tensor:
         """Draw a standard normal input."""
@@ -110,7 +110,7 @@ class Lab:
         try:
             state = start(self.module, batch or self.batch, self.device, self.dtype)
         except Exception as error:
-            if self.told.init_state is None:
+            if self.advice.init_state is None:
                 raise CallFailed(error) from error
             raise expected("init_state", "a function of the batch size", Description(one_line(error))) from error
         if not is_tensors(state):
@@ -163,12 +163,12 @@ def undisturbed(module: nn.Module) -> Iterator[None]:
         yield
 
 
-def spell(**arguments: Any) -> str:
+def call_text(**arguments: Any) -> str:
     """Write a call of `mnemoscope.adapt`; a value of ``...`` is for the user to fill in.
 
     Examples
     --------
-    >>> spell(kind="sequence", input_size=...)
+    >>> call_text(kind="sequence", input_size=...)
     'ms.adapt(module, kind="sequence", input_size=...)'
     """
     arguments = dict(sorted(arguments.items(), key=lambda item: item[0] != "kind"))

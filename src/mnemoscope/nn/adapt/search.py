@@ -1,4 +1,4 @@
-"""Trying the ways to call a foreign module one after the other, and saying what is missing when none works."""
+"""Search for the way to call a foreign module, and the message when there is none."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from torch import nn
 
 from mnemoscope.core.errors import UserError
 from mnemoscope.nn.adapt.call import Signature
-from mnemoscope.nn.adapt.plan import Plan, Understood
-from mnemoscope.nn.adapt.probe import CallFailed, Lab, spell
+from mnemoscope.nn.adapt.plan import Plan, Unusable
+from mnemoscope.nn.adapt.probe import CallFailed, Probe, call_text
 from mnemoscope.nn.adapt.sizes import Width, input_widths
 
 __all__ = ["Attempt", "Raised", "search", "signature_of"]
@@ -28,17 +28,17 @@ class Raised(UserError):
     """The module raised in every way to call it that was tried."""
 
 
-def signature_of(lab: Lab, kind: str) -> Signature:
+def signature_of(probe: Probe, kind: str) -> Signature:
     """Read the arguments of the module, and refuse those that nobody can guess."""
-    signature = Signature.of(lab.module, lab.told.state_name, lab.told.keywords)
+    signature = Signature.of(probe.module, probe.advice.state_name, probe.advice.keywords)
     if signature.missing:
         name = signature.missing[0]
-        call = spell(kind=kind, keywords=f'{{"{name}": ...}}')
-        raise UserError(f"{lab.name}.forward must need no more than input and state, got {name!r} too; call {call}")
+        call = call_text(kind=kind, keywords=f'{{"{name}": ...}}')
+        raise UserError(f"{probe.name}.forward must need no more than input and state, got {name!r} too; call {call}")
     return signature
 
 
-def search(lab: Lab, kind: str, hints: dict[str, Any], attempts: Iterable[Attempt]) -> Plan:
+def search(probe: Probe, kind: str, hints: dict[str, Any], attempts: Iterable[Attempt]) -> Plan:
     """Return the first plan that works; a width that the module does not state must be the only one.
 
     Parameters
@@ -61,43 +61,43 @@ def search(lab: Lab, kind: str, hints: dict[str, Any], attempts: Iterable[Attemp
             wrong.append(error)
         except Exception as error:
             # A module that took the first input may still raise on another one.
-            failed.append(CallFailed(error, (lab.batch, width.size)))
+            failed.append(CallFailed(error, (probe.batch, width.size)))
         else:
             (unusual if plan.unusual else found).setdefault(width.size, plan)
             if width.sure and not plan.unusual:
                 return plan
     if found or unusual:
-        return _only(lab, kind, found or unusual)
-    wrong.sort(key=lambda error: not isinstance(error, Understood))
-    raise wrong[0] if wrong else _explained(lab, kind, hints, failed)
+        return _only(probe, kind, found or unusual)
+    wrong.sort(key=lambda error: not isinstance(error, Unusable))
+    raise wrong[0] if wrong else _explained(probe, kind, hints, failed)
 
 
-def _only(lab: Lab, kind: str, found: dict[int, Plan]) -> Plan:
+def _only(probe: Probe, kind: str, found: dict[int, Plan]) -> Plan:
     if len(found) == 1:
         return next(iter(found.values()))
     sizes = " and ".join(map(str, found))
-    call = spell(kind=kind, input_size=next(iter(found)))
-    raise UserError(f"cannot tell the input width of {lab.name}: {sizes} work; call for instance {call}")
+    call = call_text(kind=kind, input_size=next(iter(found)))
+    raise UserError(f"cannot tell the input width of {probe.name}: {sizes} work; call for instance {call}")
 
 
-def _explained(lab: Lab, kind: str, hints: dict[str, Any], failed: list[CallFailed]) -> UserError:
-    if _reads_tokens(lab):
-        after = [name for name, part in lab.module.named_children() if not isinstance(part, nn.Embedding)]
-        return Understood(
-            f"the input of {lab.name} must be real vectors, got a module that reads whole numbers; "
+def _explained(probe: Probe, kind: str, hints: dict[str, Any], failed: list[CallFailed]) -> UserError:
+    if _reads_tokens(probe):
+        after = [name for name, part in probe.module.named_children() if not isinstance(part, nn.Embedding)]
+        return Unusable(
+            f"the input of {probe.name} must be real vectors, got a module that reads whole numbers; "
             f"give what comes after its embedding" + (f", as in ms.adapt(module.{after[0]})" if after else "")
         )
     # Before the kind is known, the call leaves it open: the search goes on through all of them.
-    hints = hints if lab.told.kind is None and kind != "sequence" else {"kind": kind, **hints}
-    stated = [width.size for width in input_widths(lab.module, None) if width.sure]
-    known = stated or lab.told.input_size or lab.told.init_state
+    hints = hints if probe.advice.kind is None and kind != "sequence" else {"kind": kind, **hints}
+    stated = [width.size for width in input_widths(probe.module, None) if width.sure]
+    known = stated or probe.advice.input_size or probe.advice.init_state
     reported = failed[:1] if known else _telling(failed)
     if not reported:
-        return Raised(f"cannot tell the input width of {lab.name}; call {spell(input_size=..., **hints)}")
-    if lab.told.input_size not in stated[:1]:
-        hints = {"input_size": stated[0] if stated and lab.told.input_size else ..., **hints}
+        return Raised(f"cannot tell the input width of {probe.name}; call {call_text(input_size=..., **hints)}")
+    if probe.advice.input_size not in stated[:1]:
+        hints = {"input_size": stated[0] if stated and probe.advice.input_size else ..., **hints}
     shape, reason = reported[0].shape, reported[0].reason
-    return Raised(f"{lab.name} must take an input of shape {shape}, got {reason}; call {spell(**hints)}")
+    return Raised(f"{probe.name} must take an input of shape {shape}, got {reason}; call {call_text(**hints)}")
 
 
 def _telling(failed: list[CallFailed]) -> list[CallFailed]:
@@ -107,12 +107,12 @@ def _telling(failed: list[CallFailed]) -> list[CallFailed]:
     return [error for error in failed if not (error.state_guessed or _ABOUT_SIZES.search(error.reason))]
 
 
-def _reads_tokens(lab: Lab) -> bool:
-    if not any(isinstance(part, nn.Embedding) for part in lab.module.modules()):
+def _reads_tokens(probe: Probe) -> bool:
+    if not any(isinstance(part, nn.Embedding) for part in probe.module.modules()):
         return False
-    for shape in ((lab.batch, lab.time), (lab.batch,)):
+    for shape in ((probe.batch, probe.time), (probe.batch,)):
         try:
-            lab.module(torch.zeros(shape, dtype=torch.int64, device=lab.device))
+            probe.module(torch.zeros(shape, dtype=torch.int64, device=probe.device))
         except Exception:
             continue
         return True

@@ -1,4 +1,4 @@
-"""Finding out how a block without a state is called."""
+"""Call of a block without a state, found by trial."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mnemoscope.core.errors import UserError
 from mnemoscope.nn.adapt.call import Call, Signature
 from mnemoscope.nn.adapt.causality import Causality
 from mnemoscope.nn.adapt.plan import Plan, check_causality, check_examples, check_numbers, output_key
-from mnemoscope.nn.adapt.probe import Lab, spell
+from mnemoscope.nn.adapt.probe import Probe, call_text
 from mnemoscope.nn.adapt.search import Attempt, search, signature_of
 from mnemoscope.nn.adapt.sizes import Width, input_widths
 
@@ -25,48 +25,48 @@ ORDER_WORDS = {
 }
 
 
-def plan_sequence(lab: Lab) -> Plan:
+def plan_sequence(probe: Probe) -> Plan:
     """Find out how to call a block ``(batch, time, features) -> (batch, time, features)``."""
-    signature = signature_of(lab, "sequence")
+    signature = signature_of(probe, "sequence")
     if signature.required:
-        calls = f"{spell(kind='cell')} or {spell(kind='recurrent')}"
-        raise UserError(f"{lab.name} must take an input alone, got a forward that needs a state; call {calls}")
-    return search(lab, "sequence", {}, _attempts(lab, signature))
+        calls = f"{call_text(kind='cell')} or {call_text(kind='recurrent')}"
+        raise UserError(f"{probe.name} must take an input alone, got a forward that needs a state; call {calls}")
+    return search(probe, "sequence", {}, _attempts(probe, signature))
 
 
-def _attempts(lab: Lab, signature: Signature) -> Iterator[Attempt]:
-    channels = lab.told.channels_first
-    orders = ["BDT"] if channels else lab.orders if channels is False else [*lab.orders, "BDT"]
-    for width in input_widths(lab.module, lab.told.input_size):
+def _attempts(probe: Probe, signature: Signature) -> Iterator[Attempt]:
+    channels = probe.advice.channels_first
+    orders = ["BDT"] if channels else probe.orders if channels is False else [*probe.orders, "BDT"]
+    for width in input_widths(probe.module, probe.advice.input_size):
         for order in orders:
-            yield width, partial(_attempt, lab, signature, width, order)
+            yield width, partial(_attempt, probe, signature, width, order)
 
 
-def _attempt(lab: Lab, signature: Signature, width: Width, order: str) -> Plan:
-    call = Call(signature.input_name, order=order, keywords=lab.told.keywords)
-    x = lab.normal(lab.time, lab.batch, width.size)
-    returned = lab.call(call, x)
-    call = replace(call, output=output_key(lab, returned, order))
+def _attempt(probe: Probe, signature: Signature, width: Width, order: str) -> Plan:
+    call = Call(signature.input_name, order=order, keywords=probe.advice.keywords)
+    x = probe.normal(probe.time, probe.batch, width.size)
+    returned = probe.call(call, x)
+    call = replace(call, output=output_key(probe, returned, order))
 
     def invoke(module: nn.Module, x: Tensor) -> Tensor:
         return call.output_of(call.returned(module, x))
 
-    check_numbers(lab, call, x)
-    check_examples(lab, invoke, x)
-    found = check_causality(lab, invoke, width.size)
+    check_numbers(probe, call, x)
+    check_examples(probe, invoke, x)
+    found = check_causality(probe, invoke, width.size)
     output_size = call.output_of(returned).shape[-1]
-    return Plan(call, width.size, output_size, tuple(_words(lab, width, call, found)), found)
+    return Plan(call, width.size, output_size, tuple(_words(probe, width, call, found)), found)
 
 
-def _words(lab: Lab, width: Width, call: Call, found: Causality) -> Iterator[str]:
-    told = lab.told
-    if told.kind is None:
+def _words(probe: Probe, width: Width, call: Call, found: Causality) -> Iterator[str]:
+    advice = probe.advice
+    if advice.kind is None:
         yield "it is a block over whole sequences without a state"
-    if told.input_size is None:
+    if advice.input_size is None:
         yield f"it reads {width.size} numbers per step, as {width.why}"
-    if not told.channels_first:
+    if not advice.channels_first:
         yield f"it reads sequences as {ORDER_WORDS[call.order or 'BTD']}"
-    if told.output is None and call.output is not None:
+    if advice.output is None and call.output is not None:
         yield f"of what it returns, part {call.output!r} is the output"
     if not found.causal:
         yield f"it is not causal: {found.reason}"

@@ -1,4 +1,4 @@
-"""How wide are the input and the state of a foreign module? Candidates, likeliest first."""
+"""Widths of a foreign module's input and state: candidates, likeliest first."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ class Width:
     sure: bool
 
 
-def input_widths(module: nn.Module, told: int | None) -> list[Width]:
+def input_widths(module: nn.Module, advice: int | None) -> list[Width]:
     """Return the candidates: what the user said; else attributes of the module, then the shapes of its weights."""
-    if told is not None:
-        return [Width(told, "", True)]
+    if advice is not None:
+        return [Width(advice, "", True)]
     named = [Width(size, f"its attribute {name} says", True) for name, size in _attributes(module, _INPUT)]
     known = {width.size for width in named}
     shaped = [Width(size, "its weights allow", False) for size in _shaped(module) if size not in known]

@@ -1,4 +1,4 @@
-"""Finding out how a cell, or a recurrent module over whole sequences, is called and where its state is."""
+"""Call and state of a cell, or of a recurrent module over whole sequences, found by trial."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mnemoscope.nn.adapt.call import ABSENT, Call, Key, Signature, is_output_nam
 from mnemoscope.nn.adapt.causality import Causality
 from mnemoscope.nn.adapt.plan import (
     Plan,
-    Understood,
+    Unusable,
     check_causality,
     check_examples,
     check_numbers,
@@ -25,7 +25,7 @@ from mnemoscope.nn.adapt.plan import (
     close,
     output_key,
 )
-from mnemoscope.nn.adapt.probe import CallFailed, Invoke, Lab, spell
+from mnemoscope.nn.adapt.probe import CallFailed, Invoke, Probe, call_text
 from mnemoscope.nn.adapt.search import Attempt, search, signature_of
 from mnemoscope.nn.adapt.sequence import ORDER_WORDS
 from mnemoscope.nn.adapt.sizes import Width, hidden_sizes, input_widths, layer_counts
@@ -39,92 +39,92 @@ _MISREAD = (LookupError, AttributeError, TypeError, ValueError, RuntimeError)
 """What reading a return raises when it is not what was hoped for."""
 
 
-def plan_stateful(lab: Lab, kind: str) -> Plan:
+def plan_stateful(probe: Probe, kind: str) -> Plan:
     """Find out how to call a module of the kind ``"cell"`` or ``"recurrent"``."""
-    signature = signature_of(lab, kind)
+    signature = signature_of(probe, kind)
     if not signature.states:
         raise UserError(
-            f"{lab.name}.forward takes no state; call {spell(kind=kind, state_name=...)} if one of its arguments is, "
-            f"or {spell(kind='sequence')}"
+            f"{probe.name}.forward takes no state; call {call_text(kind=kind, state_name=...)} if one of its arguments is, "
+            f"or {call_text(kind='sequence')}"
         )
-    hints = {"init_state": "lambda batch: ..."} if signature.required and lab.told.init_state is None else {}
-    return search(lab, kind, hints, _attempts(lab, kind, signature))
+    hints = {"init_state": "lambda batch: ..."} if signature.required and probe.advice.init_state is None else {}
+    return search(probe, kind, hints, _attempts(probe, kind, signature))
 
 
-def takes_state(lab: Lab) -> bool:
+def takes_state(probe: Probe) -> bool:
     """Whether an argument of the module's forward could be a state, or the user says that there is one."""
-    return _state_told(lab) or bool(Signature.of(lab.module, lab.told.state_name, lab.told.keywords).states)
+    return _state_told(probe) or bool(Signature.of(probe.module, probe.advice.state_name, probe.advice.keywords).states)
 
 
-def state_is_clear(lab: Lab) -> bool:
+def state_is_clear(probe: Probe) -> bool:
     """Whether that is beyond doubt: the argument is called as states are, or is needed, or the user says so."""
-    signature = Signature.of(lab.module, lab.told.state_name, lab.told.keywords)
+    signature = Signature.of(probe.module, probe.advice.state_name, probe.advice.keywords)
     called = any(is_state_name(name) for names in signature.states for name in names)
-    return _state_told(lab) or called or signature.required
+    return _state_told(probe) or called or signature.required
 
 
-def _state_told(lab: Lab) -> bool:
-    return any(told is not None for told in (lab.told.init_state, lab.told.state, lab.told.state_name))
+def _state_told(probe: Probe) -> bool:
+    return any(advice is not None for advice in (probe.advice.init_state, probe.advice.state, probe.advice.state_name))
 
 
-def _attempts(lab: Lab, kind: str, signature: Signature) -> Iterator[Attempt]:
-    orders = [None] if kind == "cell" else lab.orders
-    for width in input_widths(lab.module, lab.told.input_size):
+def _attempts(probe: Probe, kind: str, signature: Signature) -> Iterator[Attempt]:
+    orders = [None] if kind == "cell" else probe.orders
+    for width in input_widths(probe.module, probe.advice.input_size):
         for names in signature.states:
             answered: set[str | None] = set()
-            for start, order in product(_starts(lab, kind, signature, len(names)), orders):
-                call = Call(signature.input_name, names, order=order, keywords=lab.told.keywords)
+            for start, order in product(_starts(probe, kind, signature, len(names)), orders):
+                call = Call(signature.input_name, names, order=order, keywords=probe.advice.keywords)
                 # A module that starts by itself must be understood so; zeros of ours could be another start.
                 if not (answered and isinstance(start, Filled)):
-                    yield width, partial(_attempt, lab, kind, width, call, start, answered)
+                    yield width, partial(_attempt, probe, kind, width, call, start, answered)
 
 
-def _starts(lab: Lab, kind: str, signature: Signature, arguments: int) -> Iterator[Any]:
+def _starts(probe: Probe, kind: str, signature: Signature, arguments: int) -> Iterator[Any]:
     """Yield what could stand for the state before the first input, likeliest first."""
-    if lab.told.init_state is not None:
-        yield Made(lab.told.init_state)
+    if probe.advice.init_state is not None:
+        yield Made(probe.advice.init_state)
         return
     if not signature.required:
         yield ABSENT
-    yield from _made(lab)
+    yield from _made(probe)
     if signature.required:
         yield None
-    for n in hidden_sizes(lab.module):
-        shapes = [(1, n)] if kind == "cell" else [*((layers, 1, n) for layers in layer_counts(lab.module)), (1, n)]
+    for n in hidden_sizes(probe.module):
+        shapes = [(1, n)] if kind == "cell" else [*((layers, 1, n) for layers in layer_counts(probe.module)), (1, n)]
         for shape in shapes:
-            leaf = Leaf(shape, len(shape) - 2, lab.dtype)
+            leaf = Leaf(shape, len(shape) - 2, probe.dtype)
             yield from (Filled(leaf), Filled((leaf, leaf))) if arguments < 2 else (Filled((leaf,) * arguments),)
 
 
-def _made(lab: Lab) -> list[Made]:
-    return [Made(name) for name in _MAKERS if callable(getattr(lab.module, name, None))]
+def _made(probe: Probe) -> list[Made]:
+    return [Made(name) for name in _MAKERS if callable(getattr(probe.module, name, None))]
 
 
-def _attempt(lab: Lab, kind: str, width: Width, call: Call, start: Any, answered: set[str | None]) -> Plan:
-    steps = () if kind == "cell" else (lab.time,)
-    x = lab.normal(*steps, lab.batch, width.size)
-    given = lab.begin(start)
+def _attempt(probe: Probe, kind: str, width: Width, call: Call, start: Any, answered: set[str | None]) -> Plan:
+    steps = () if kind == "cell" else (probe.time,)
+    x = probe.normal(*steps, probe.batch, width.size)
+    given = probe.begin(start)
     if is_tensors(given):
-        describe(given, lab.batch)
+        describe(given, probe.batch)
     try:
-        returned = lab.call(call, x, given)
+        returned = probe.call(call, x, given)
     except CallFailed as error:
         error.state_guessed = isinstance(start, Filled)
         raise
     if not is_tensors(given):
         answered.add(call.order)
-    call, continues = (_read_cell if kind == "cell" else _read_recurrent)(lab, call, x, given, returned)
-    check_numbers(lab, call, x, given)
-    begun = start if isinstance(start, Filled | Made) else _own_start(lab, kind, call, x, start, returned)
-    check_state(lab, call, x, begun)
-    layout = Layout(describe(lab.begin(begun), lab.batch))
+    call, continues = (_read_cell if kind == "cell" else _read_recurrent)(probe, call, x, given, returned)
+    check_numbers(probe, call, x, given)
+    begun = start if isinstance(start, Filled | Made) else _own_start(probe, kind, call, x, start, returned)
+    check_state(probe, call, x, begun)
+    layout = Layout(describe(probe.begin(begun), probe.batch))
     invoke = _invoke(call, begun)
-    check_examples(lab, invoke, x if call.order else x.unsqueeze(0))
-    found = None if continues else _future(lab, invoke, width.size)
+    check_examples(probe, invoke, x if call.order else x.unsqueeze(0))
+    found = None if continues else _future(probe, invoke, width.size)
     output_size = call.output_of(returned).shape[-1]
-    words = tuple(_words(lab, kind, width, call, begun, layout, found))
+    words = tuple(_words(probe, kind, width, call, begun, layout, found))
     # A state before the output is nobody's custom, and may be an output of the same width.
-    unusual = call.state == 0 and len(parts(returned)) > 1 and lab.told.state is None
+    unusual = call.state == 0 and len(parts(returned)) > 1 and probe.advice.state is None
     return Plan(call, width.size, output_size, words, found, begun, layout, unusual)
 
 
@@ -136,62 +136,62 @@ def _invoke(call: Call, start: Start) -> Invoke:
     return invoke
 
 
-def _state_keys(lab: Lab, returned: Any) -> list[Key]:
+def _state_keys(probe: Probe, returned: Any) -> list[Key]:
     """Return where the state could stand, likeliest first: the whole, what is called so, the second, the rest."""
     found: list[Any] = list(parts(returned))
-    told = lab.told.state
-    if told is not None:
-        if any(key not in found for key in (told if isinstance(told, tuple) else (told,))):
-            raise UserError(f"state must name a part of what {lab.name} returns, got {told!r} of {shown(returned)}")
-        return [told]
+    advice = probe.advice.state
+    if advice is not None:
+        if any(key not in found for key in (advice if isinstance(advice, tuple) else (advice,))):
+            raise UserError(f"state must name a part of what {probe.name} returns, got {advice!r} of {shown(returned)}")
+        return [advice]
     several = [tuple(found[1:])] if len(found) > 2 and isinstance(returned, tuple | list) and 0 in found else []
     called = [key for key in found if is_state_name(key) and not is_output_name(key)]
     return list(dict.fromkeys([None, *several, *called, *found[1:2], *found]))
 
 
-def _read_cell(lab: Lab, call: Call, x: Tensor, given: Any, returned: Any) -> tuple[Call, bool]:
+def _read_cell(probe: Probe, call: Call, x: Tensor, given: Any, returned: Any) -> tuple[Call, bool]:
     """Return the call with the places of output and state: a state is what the cell takes back and gives again."""
-    for key in _state_keys(lab, returned):
+    for key in _state_keys(probe, returned):
         state = pick(returned, key)
-        if not _is_batch(state, lab.batch) or (is_tensors(given) and not _alike(state, given)):
+        if not _is_batch(state, probe.batch) or (is_tensors(given) and not _alike(state, given)):
             continue
         try:
-            again = lab.call(call, x, state)
+            again = probe.call(call, x, state)
             fits = _alike(pick(again, key), state)
         except (CallFailed, *_MISREAD):
             continue
         if fits:
-            return replace(call, state=key, output=_cell_output(lab, returned, key)), True
-    _refuse_lost_batch(lab, returned)
+            return replace(call, state=key, output=_cell_output(probe, returned, key)), True
+    _refuse_lost_batch(probe, returned)
     raise UserError(
-        f"{lab.name} must return a state that it takes back, got {shown(returned)}; "
-        f"call {spell(kind='cell', output=..., state=..., init_state='lambda batch: ...')}"
+        f"{probe.name} must return a state that it takes back, got {shown(returned)}; "
+        f"call {call_text(kind='cell', output=..., state=..., init_state='lambda batch: ...')}"
     )
 
 
-def _cell_output(lab: Lab, returned: Any, key: Key) -> Key:
+def _cell_output(probe: Probe, returned: Any, key: Key) -> Key:
     if key is not None:
         beside = [each for each in parts(returned) if each != key and (not isinstance(key, tuple) or each not in key)]
         # A cell that returns its state and nothing else that could be an output gives its state out.
-        if not any(isinstance(pick(returned, each), Tensor) for each in beside) and lab.told.output is None:
-            return output_key(lab, returned, None)
-    return output_key(lab, returned, None, key)
+        if not any(isinstance(pick(returned, each), Tensor) for each in beside) and probe.advice.output is None:
+            return output_key(probe, returned, None)
+    return output_key(probe, returned, None, key)
 
 
-def _refuse_lost_batch(lab: Lab, returned: Any) -> None:
+def _refuse_lost_batch(probe: Probe, returned: Any) -> None:
     tensors = [leaf for leaf in tree_leaves(returned) if isinstance(leaf, Tensor)]
-    if tensors and all(lab.batch not in tensor.shape for tensor in tensors):
-        raise UserError(f"{lab.name} must keep the batch, here of {lab.batch}, got {shown(returned)}")
+    if tensors and all(probe.batch not in tensor.shape for tensor in tensors):
+        raise UserError(f"{probe.name} must keep the batch, here of {probe.batch}, got {shown(returned)}")
 
 
-def _read_recurrent(lab: Lab, call: Call, x: Tensor, given: Any, returned: Any) -> tuple[Call, bool]:
+def _read_recurrent(probe: Probe, call: Call, x: Tensor, given: Any, returned: Any) -> tuple[Call, bool]:
     """Return the call with the places of output and state, and whether the module goes on from that state."""
-    call = replace(call, output=output_key(lab, returned, call.order))
+    call = replace(call, output=output_key(probe, returned, call.order))
     found: dict[str, Call] = {}
-    for key in _state_keys(lab, returned):
+    for key in _state_keys(probe, returned):
         candidate = replace(call, state=key)
-        if key is not None and key != call.output and _is_batch(pick(returned, key), lab.batch):
-            found.setdefault(_chunked(lab, candidate, x, given, returned), candidate)
+        if key is not None and key != call.output and _is_batch(pick(returned, key), probe.batch):
+            found.setdefault(_chunked(probe, candidate, x, given, returned), candidate)
     if "agrees" in found:
         return found["agrees"], True
     if "differs" in found:
@@ -199,21 +199,21 @@ def _read_recurrent(lab: Lab, call: Call, x: Tensor, given: Any, returned: Any) 
     if "grows" in found:
         state = shown(found["grows"].state_of(returned))
         raise UserError(
-            f"the state of {lab.name} must keep its size, got {state} after {lab.time} steps and another before; "
-            f"call {spell(kind='sequence')}"
+            f"the state of {probe.name} must keep its size, got {state} after {probe.time} steps and another before; "
+            f"call {call_text(kind='sequence')}"
         )
     raise UserError(
-        f"{lab.name} must return a state of tensors that it takes back, beside its output, got {shown(returned)}; "
-        f"call {spell(kind='sequence')}, or {spell(kind='recurrent', state=...)}"
+        f"{probe.name} must return a state of tensors that it takes back, beside its output, got {shown(returned)}; "
+        f"call {call_text(kind='sequence')}, or {call_text(kind='recurrent', state=...)}"
     )
 
 
-def _chunked(lab: Lab, call: Call, x: Tensor, given: Any, returned: Any) -> str:
+def _chunked(probe: Probe, call: Call, x: Tensor, given: Any, returned: Any) -> str:
     """Say how running in chunks, each from the state before it, compares with running at once."""
     state, outputs = given, []
     try:
         for chunk in (x[:1], x[1:2], x[2:]):
-            answer = lab.call(call, chunk, state)
+            answer = probe.call(call, chunk, state)
             outputs.append(call.output_of(answer))
             state = call.state_of(answer)
             if not _alike(state, call.state_of(returned)):
@@ -224,36 +224,36 @@ def _chunked(lab: Lab, call: Call, x: Tensor, given: Any, returned: Any) -> str:
     return "agrees" if close((torch.cat(outputs), state), at_once) else "differs"
 
 
-def _future(lab: Lab, invoke: Invoke, input_size: int) -> Causality:
+def _future(probe: Probe, invoke: Invoke, input_size: int) -> Causality:
     """Return why the module cannot go on from its state: it reads the future. Any other reason is an error."""
-    found = check_causality(lab, invoke, input_size)
+    found = check_causality(probe, invoke, input_size)
     if found.causal:
-        raise Understood(
-            f"{lab.name} must go on from the state that it returns, got other outputs in chunks than at once; "
-            f"call {spell(kind='recurrent', state=...)}, or {spell(kind='sequence')}"
+        raise Unusable(
+            f"{probe.name} must go on from the state that it returns, got other outputs in chunks than at once; "
+            f"call {call_text(kind='recurrent', state=...)}, or {call_text(kind='sequence')}"
         )
     return found
 
 
-def _own_start(lab: Lab, kind: str, call: Call, x: Tensor, given: Any, returned: Any) -> Start:
+def _own_start(probe: Probe, kind: str, call: Call, x: Tensor, given: Any, returned: Any) -> Start:
     """Find the state that the module makes for itself: zeros, ones, its parameters, or what a method of it gives."""
     wanted = call.output_of(returned), call.state_of(returned)
-    zeros = Filled(describe(wanted[1], lab.batch))
+    zeros = Filled(describe(wanted[1], probe.batch))
     leaves = tree_leaves(zeros.leaves)
-    learned = [*lab.module.named_parameters(), *lab.module.named_buffers()]
+    learned = [*probe.module.named_parameters(), *probe.module.named_buffers()]
     options = [["zeros", *(name for name, p in learned if p.numel() == _numel(leaf))] for leaf in leaves]
     fills = [("zeros",) * len(leaves), ("ones",) * len(leaves), *islice(product(*options), 32)]
-    starts: list[Start] = [*(zeros.filled(each) for each in fills), *_made(lab)]
+    starts: list[Start] = [*(zeros.filled(each) for each in fills), *_made(probe)]
     for start in starts:
         try:
-            answer = lab.call(call, x, lab.begin(start))
+            answer = probe.call(call, x, probe.begin(start))
             if close((call.output_of(answer), call.state_of(answer)), wanted):
                 return start
         except Exception:
             continue
-    raise Understood(
-        f"cannot tell the state that {lab.name} starts from: it is neither zeros nor ones nor one of its parameters; "
-        f"call {spell(kind=kind, init_state='lambda batch: ...')}"
+    raise Unusable(
+        f"cannot tell the state that {probe.name} starts from: it is neither zeros nor ones nor one of its parameters; "
+        f"call {call_text(kind=kind, init_state='lambda batch: ...')}"
     )
 
 
@@ -270,20 +270,20 @@ def _alike(state: Any, like: Any) -> bool:
 
 
 def _words(
-    lab: Lab, kind: str, width: Width, call: Call, start: Start, layout: Layout, found: Causality | None
+    probe: Probe, kind: str, width: Width, call: Call, start: Start, layout: Layout, found: Causality | None
 ) -> Iterator[str]:
-    told = lab.told
-    if told.kind is None:
+    advice = probe.advice
+    if advice.kind is None:
         yield "it is a cell that reads one step" if kind == "cell" else "it is recurrent over whole sequences"
-    if told.input_size is None:
+    if advice.input_size is None:
         yield f"it reads {width.size} numbers per step, as {width.why}"
-    if call.order and len(lab.orders) > 1:
+    if call.order and len(probe.orders) > 1:
         yield f"it reads sequences as {ORDER_WORDS[call.order]}"
-    if told.state_name is None and call.state_names:
+    if advice.state_name is None and call.state_names:
         yield f"its state goes in as {' and '.join(call.state_names)}"
-    if told.output is None or told.state is None:
+    if advice.output is None or advice.state is None:
         yield _places(call)
-    if told.init_state is None:
+    if advice.init_state is None:
         yield f"its state {layout} starts as {start}"
     if found is not None:
         yield f"it is not causal: {found.reason}"

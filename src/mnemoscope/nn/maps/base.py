@@ -1,4 +1,4 @@
-"""What a transition is: a map from unconstrained parameters to the matrix between two hidden states."""
+"""Base of the maps from unconstrained parameters to the matrix between two hidden states."""
 
 from __future__ import annotations
 

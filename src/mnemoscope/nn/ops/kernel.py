@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from mnemoscope.nn.ops.phi import PHIS, WayBack, cut, is_large
+from mnemoscope.nn.ops.phi import PHIS, Backward, cut, is_large
 
 __all__ = ["Plan", "Tensors", "below_autograd", "pull_back", "run", "steps_in_cache"]
 
@@ -72,7 +72,7 @@ def run(x: Tensor, u: Any, b: Any, v: Tensor, h0: Any, c: Any, plan: Plan) -> Te
     out = x.new_empty(*x.shape[:-1], v.shape[-1])
     every = min(_chunk(out), steps)
     room = out if alone else out.new_empty(every, *_by_step(out).shape[1:])
-    drive, add_product, bend = _driver(x, u, b, units), _add_product(v), phi.bend(room[0], _row(c), units)
+    drive, add_product, apply = _driver(x, u, b, units), _add_product(v), phi.apply(room[0], _row(c), units)
     previous = h0 if _moves(h0) else None
     for start in range(0, steps, every):
         stop = min(start + every, steps)
@@ -88,7 +88,7 @@ def run(x: Tensor, u: Any, b: Any, v: Tensor, h0: Any, c: Any, plan: Plan) -> Te
                 previous = previous if previous is None else previous[..., : plan.sizes[t], :]
             if previous is not None:
                 add_product(alive, previous, weight)
-            bend(z, h)
+            apply(z, h)
             previous = h
     return out
 
@@ -106,8 +106,8 @@ def pull_back(
     every = min(plan.checkpoint or _chunk(g), steps)
     dx = x.new_empty(_by_step(x).shape) if wanted[0] else None
     space = g.new_empty(*g.shape[:-3], every, *g.shape[-2:])
-    way_back, sums, later = PHIS[plan.phi].way_back(_by_step(space), _row(c)), _Sums(), None
-    between: Any = g.new_empty(way_back.targets[0].shape) if every < steps else None
+    backward, sums, later = PHIS[plan.phi].backward(_by_step(space), _row(c)), _Sums(), None
+    between: Any = g.new_empty(backward.targets[0].shape) if every < steps else None
     for start in reversed(range(0, steps, every)):
         stop = min(start + every, steps)
         chunk, now = plan.part(start, stop), cut(x, start, stop, -3)
@@ -116,9 +116,9 @@ def pull_back(
         else:
             before = h0 if start == 0 else kept.select(-3, start // every - 1)
             out = run(now, u, b, v, before, c, chunk)
-        way_back.look(_by_step(out))
-        _chain(way_back, _by_step(cut(g, start, stop, -3)), weight, chunk, later)
-        way_back.leave(stop - start)
+        backward.begin(_by_step(out))
+        _chain(backward, _by_step(cut(g, start, stop, -3)), weight, chunk, later)
+        backward.end(stop - start)
         da = cut(space, 0, stop - start, -3)
         if dx is not None:
             _input_gradient(_by_step(da), u, cut(dx, start, stop))
@@ -132,12 +132,12 @@ def pull_back(
             sums.add_products("v", da[..., 1:, :, :], out[..., :-1, :, :])
             if _moves(before):
                 sums.add_products("v", da[..., :1, :, :], before.unsqueeze(-3))
-        later = way_back.targets[0]
+        later = backward.targets[0]
         if start:  # the next chunk is written over this one
             later = between.copy_(later)
     dh0 = later @ weight if wanted[4] and later is not None else None
     du = sums["u"].mT.contiguous() if wanted[1] else None
-    dc = way_back.bias_gradient() if wanted[5] else None
+    dc = backward.bias_gradient() if wanted[5] else None
     return None if dx is None else _by_member(dx), du, sums.get("b"), sums.get("v"), dh0, dc
 
 
@@ -251,17 +251,17 @@ def _driver(
     return drive if u.dim() == 2 else drive_members
 
 
-def _chain(way_back: WayBack, g: Tensor, v: Tensor, plan: Plan, later: Tensor | None) -> None:
+def _chain(backward: Backward, g: Tensor, v: Tensor, plan: Plan, later: Tensor | None) -> None:
     """Turn the gradients of the outputs of some steps into those before phi; `later` is that of the step after them."""
     add_product = torch.addmm if v.dim() == 2 else torch.baddbmm
-    gradients = way_back.receive(g)
+    gradients = backward.arriving_gradients(g)
     for t in range(len(g) - 1, -1, -1):
-        arriving = way_back.arrivals[t]
+        arriving = backward.arrivals[t]
         if later is not None:
             add_product(gradients[t], later, v, out=arriving)
-        elif not way_back.small:
+        elif not backward.small:
             arriving.copy_(gradients[t])
         if plan.sizes is not None:
             arriving[..., plan.sizes[t] :, :] = 0
-        way_back.pull(t)
-        later = way_back.targets[t]
+        backward.turn(t)
+        later = backward.targets[t]

@@ -1,4 +1,4 @@
-"""The nonlinearities of the fused recurrence: in place on the way there, from the output alone on the way back."""
+"""Nonlinearities of the fused recurrence: in place forward, from the output alone backward."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-__all__ = ["PHIS", "Phi", "WayBack", "complex_modrelu_", "cut", "is_large"]
+__all__ = ["PHIS", "Backward", "Phi", "complex_modrelu_", "cut", "is_large"]
 
-Bend = Callable[[Tensor, Tensor], object]
+Apply = Callable[[Tensor, Tensor], object]
 """Of z, which it may change, and of where y is written; the two may be the same."""
 
 
@@ -21,25 +21,25 @@ class Phi(ABC):
     """A nonlinearity y = phi(z) whose slope is a function of y."""
 
     def units(self, like: Tensor, c: Any) -> Tensor | None:
-        """Return the units m, powers of 2 or -1, in which `bend` wants z: it is given m z; None: as it is."""
+        """Return the units m, powers of 2 or -1, in which `apply` wants z: it is given m z; None: as it is."""
         return None
 
     @abstractmethod
-    def bend(self, like: Tensor, c: Any, units: Any) -> Bend:
+    def apply(self, like: Tensor, c: Any, units: Any) -> Apply:
         """Return the function that writes y = phi(z), of the shape of `like`; z may be changed, and may be y.
 
         `c` is modReLU's bias as a row that adds to z, `units` what `units` gave.
         """
 
     @abstractmethod
-    def way_back(self, space: Tensor, c: Any) -> WayBack:
-        """Return the way back for chunks whose gradients of z are written into `space`, (steps, *K, B, n).
+    def backward(self, space: Tensor, c: Any) -> Backward:
+        """Return the backward pass of chunks whose gradients of z are written into `space`, (steps, *K, B, n).
 
         Its steps are contiguous for one network alone.
         """
 
 
-class WayBack:
+class Backward:
     """From the gradient of y to that of z, chunk by chunk, in memory that is used again: that of identity.
 
     Attributes
@@ -65,10 +65,10 @@ class WayBack:
             self.room = torch.empty_like(space[0], memory_format=torch.contiguous_format)
             self.arrivals = (self.room,) * len(space)
 
-    def look(self, y: Tensor) -> None:
+    def begin(self, y: Tensor) -> None:
         """Take the outputs of a chunk."""
 
-    def receive(self, g: Tensor) -> Sequence[Tensor]:
+    def arriving_gradients(self, g: Tensor) -> Sequence[Tensor]:
         """Return the gradients of y of a chunk, to which what comes from later steps is to be added.
 
         Those of steps that are not large are copied to where they arrive, all of a chunk at once.
@@ -78,12 +78,12 @@ class WayBack:
         cut(self.room, 0, len(g)).copy_(g)
         return self.arrivals
 
-    def pull(self, t: int) -> None:
+    def turn(self, t: int) -> None:
         """Turn the gradient of step t of the chunk."""
         if self.room is not self.space:
             self.targets[t].copy_(self.arrivals[t])
 
-    def leave(self, steps: int) -> None:
+    def end(self, steps: int) -> None:
         """Take what is needed of a chunk, all of whose steps have been turned."""
 
     def bias_gradient(self) -> Tensor:
@@ -92,14 +92,14 @@ class WayBack:
 
 
 class _Identity(Phi):
-    def bend(self, like: Tensor, c: Any, units: Any) -> Bend:
+    def apply(self, like: Tensor, c: Any, units: Any) -> Apply:
         return lambda z, y: None if y is z else y.copy_(z)
 
-    def way_back(self, space: Tensor, c: Any) -> WayBack:
-        return WayBack(space)
+    def backward(self, space: Tensor, c: Any) -> Backward:
+        return Backward(space)
 
 
-class _Slopes(WayBack):
+class _Slopes(Backward):
     """A product with slopes, which are computed for a whole chunk."""
 
     in_place = False
@@ -108,27 +108,27 @@ class _Slopes(WayBack):
         super().__init__(space)
         self.compute = slopes
 
-    def look(self, y: Tensor) -> None:
+    def begin(self, y: Tensor) -> None:
         self.compute(y, cut(self.space, 0, len(y)))
 
-    def pull(self, t: int) -> None:
+    def turn(self, t: int) -> None:
         self.targets[t].mul_(self.arrivals[t])
 
 
 class _Tanh(Phi):
-    def bend(self, like: Tensor, c: Any, units: Any) -> Bend:
+    def apply(self, like: Tensor, c: Any, units: Any) -> Apply:
         return lambda z, y: torch.tanh(z, out=y)
 
-    def way_back(self, space: Tensor, c: Any) -> WayBack:
+    def backward(self, space: Tensor, c: Any) -> Backward:
         one = space.new_ones(())
         return _Slopes(space, lambda y, out: torch.addcmul(one, y, y, value=-1, out=out))
 
 
 class _ReLU(Phi):
-    def bend(self, like: Tensor, c: Any, units: Any) -> Bend:
+    def apply(self, like: Tensor, c: Any, units: Any) -> Apply:
         return lambda z, y: torch.clamp_min(z, 0, out=y)
 
-    def way_back(self, space: Tensor, c: Any) -> WayBack:
+    def backward(self, space: Tensor, c: Any) -> Backward:
         return _Slopes(space, _signs)
 
 
@@ -141,17 +141,17 @@ class _ModReLU(Phi):
     def units(self, like: Tensor, c: Any) -> Tensor:
         return torch.threshold_(c.sign().mul_(_huge(c.dtype)), 0.0, -1.0)
 
-    def bend(self, like: Tensor, c: Any, units: Any) -> Bend:
+    def apply(self, like: Tensor, c: Any, units: Any) -> Apply:
         rows = [c.abs(), units.reciprocal()]
         high, inverse = rows if like.numel() < _WIDE else [row.expand_as(like).contiguous() for row in rows]
         low, space = -high, torch.empty_like(like)
 
-        def bend(z: Tensor, y: Tensor) -> None:
+        def apply(z: Tensor, y: Tensor) -> None:
             torch.addcmul(torch.clamp(z, low, high, out=space), z, inverse, out=y)
 
-        return bend
+        return apply
 
-    def way_back(self, space: Tensor, c: Any) -> WayBack:
+    def backward(self, space: Tensor, c: Any) -> Backward:
         return _ModReLUs(space)
 
 
@@ -164,14 +164,14 @@ class _ModReLUs(_Slopes):
         self.wide = torch.float32 if space.dtype.itemsize < 4 else None
         self.total: Any = None
 
-    def pull(self, t: int) -> None:
+    def turn(self, t: int) -> None:
         arriving, sign = self.arrivals[t], self.targets[t]
         arriving.mul_(sign)
         if not self.small:
             self._count(arriving.unsqueeze(0))
         sign.mul_(arriving)
 
-    def leave(self, steps: int) -> None:
+    def end(self, steps: int) -> None:
         if self.small:
             self._count(cut(self.room, 0, steps))
 
@@ -187,21 +187,21 @@ class _ModReLUs(_Slopes):
 class _ComplexModReLU(Phi):
     """z / |z| relu(|z| + c) of n/2 complex numbers: their real parts, then their imaginary parts."""
 
-    def bend(self, like: Tensor, c: Any, units: Any) -> Bend:
-        bend_parts = complex_modrelu_(like.chunk(2, dim=-1)[0], c)
+    def apply(self, like: Tensor, c: Any, units: Any) -> Apply:
+        apply_parts = complex_modrelu_(like.chunk(2, dim=-1)[0], c)
 
-        def bend(z: Tensor, y: Tensor) -> None:
-            bend_parts(*z.chunk(2, dim=-1))
+        def apply(z: Tensor, y: Tensor) -> None:
+            apply_parts(*z.chunk(2, dim=-1))
             if y is not z:
                 y.copy_(z)
 
-        return bend
+        return apply
 
-    def way_back(self, space: Tensor, c: Any) -> WayBack:
+    def backward(self, space: Tensor, c: Any) -> Backward:
         return _ComplexModReLUs(space, c)
 
 
-class _ComplexModReLUs(WayBack):
+class _ComplexModReLUs(Backward):
     """With y = s z, s = |y| / (|y| - c): g becomes s g + (1 - s) (y . g) / |y|^2 y; that of c sums y . g / |y|.
 
     Where y is zero nothing passes: |y| is taken as tiny there, and s is zero to rounding. Where |y| - c is lost to
@@ -217,10 +217,10 @@ class _ComplexModReLUs(WayBack):
         self.scratch = [space.new_empty(half.shape) for _ in range(3)]
         self.total = torch.zeros_like(self.scratch[0])
 
-    def look(self, y: Tensor) -> None:
+    def begin(self, y: Tensor) -> None:
         self.outputs = _halves(y.unbind(0))
 
-    def pull(self, t: int) -> None:
+    def turn(self, t: int) -> None:
         (g_real, g_imaginary), (real, imaginary) = self.parts[t], self.outputs[t]
         square, modulus, along = self.scratch
         torch.addcmul(self.tiny, real, real, out=square).addcmul_(imaginary, imaginary)
@@ -242,13 +242,13 @@ def complex_modrelu_(like: Tensor, c: Tensor) -> Callable[[Tensor, Tensor], None
     tiny, one = c.new_full((), torch.finfo(c.dtype).tiny), c.new_ones(())
     scale = torch.empty_like(like, memory_format=torch.contiguous_format)
 
-    def bend(real: Tensor, imaginary: Tensor) -> None:
+    def apply(real: Tensor, imaginary: Tensor) -> None:
         torch.addcmul(tiny, real, real, out=scale).addcmul_(imaginary, imaginary).rsqrt_()
         torch.addcmul(one, c, scale, out=scale).relu_()
         real.mul_(scale)
         imaginary.mul_(scale)
 
-    return bend
+    return apply
 
 
 def cut(tensor: Tensor, start: int, stop: int, axis: int = 0) -> Tensor:

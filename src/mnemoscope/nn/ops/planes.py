@@ -43,7 +43,7 @@ def run(x: Tensor, u: Tensor, v: Tensor, h0: Tensor | None, c: Tensor) -> Tensor
     every = min(steps_in_cache(batch, n), steps)
     out, room = x.new_empty(steps, batch, 2 * n), x.new_empty(2, every, batch, n)
     slices, weights = list(_steps(room)), [part.T.contiguous() for part in u.chunk(2)]
-    product, bend = _Product(v.mT, room[0, 0]), complex_modrelu_(room[0, 0], c)
+    product, apply = _Product(v.mT, room[0, 0]), complex_modrelu_(room[0, 0], c)
     previous: Any = None if h0 is None else h0.chunk(2, dim=-1)
     for start in range(0, steps, every):
         stop = min(start + every, steps)
@@ -53,7 +53,7 @@ def run(x: Tensor, u: Tensor, v: Tensor, h0: Tensor | None, c: Tensor) -> Tensor
         for h in slices[: stop - start]:
             if previous is not None:
                 product.add(h, previous)
-            bend(*h)
+            apply(*h)
             previous = h
         _planes(cut(out, start, stop)).copy_(cut(room, 0, stop - start, 1))
         previous = out[stop - 1].chunk(2, dim=-1)  # the next chunk is written over this one
@@ -67,15 +67,15 @@ def pull_back(g: Tensor, out: Tensor, tensors: Tensors, wanted: tuple[bool, ...]
     every = min(steps_in_cache(batch, n), steps)
     room, between = (g.new_empty(2, length, batch, n) for length in (every, 1))
     gradients, product, sums = list(_steps(room)), _Product(v.conj(), room[0, 0]), _Sums(out, tensors, wanted)
-    way_back, later = _WayBack(room, c), None
+    backward, later = _WayBack(room, c), None
     for start in reversed(range(0, steps, every)):
         stop = min(start + every, steps)
         da = cut(room, 0, stop - start, 1).copy_(_planes(cut(g, start, stop)))
-        way_back.look(_planes(cut(out, start, stop)))
+        backward.begin(_planes(cut(out, start, stop)))
         for t in reversed(range(stop - start)):
             if later is not None:
                 product.add(gradients[t], later)
-            way_back.pull(t, *gradients[t])
+            backward.turn(t, *gradients[t])
             later = gradients[t]
         sums.add(start, stop, da)
         if start:  # the next chunk is written over this one
@@ -84,7 +84,7 @@ def pull_back(g: Tensor, out: Tensor, tensors: Tensors, wanted: tuple[bool, ...]
     dh0 = torch.zeros_like(out[0]) if wanted[4] else None
     if dh0 is not None:
         product.add(dh0.chunk(2, dim=-1), later)
-    return sums.dx, sums.of_u(), None, sums.of_v(), dh0, way_back.bias_gradient() if wanted[5] else None
+    return sums.dx, sums.of_u(), None, sums.of_v(), dh0, backward.bias_gradient() if wanted[5] else None
 
 
 class _Sums:
@@ -165,7 +165,7 @@ class _WayBack:
         self.steps = list(zip(_steps(self.directions), self.slopes.unbind(0), strict=True))
         self.along, self.turned, self.total = (torch.zeros_like(room[0, 0]) for _ in range(3))
 
-    def look(self, y: Tensor) -> None:
+    def begin(self, y: Tensor) -> None:
         """Take the outputs of a chunk, (2, steps, B, n)."""
         directions, inverse = cut(self.directions, 0, y.shape[1], 1), cut(self.slopes, 0, y.shape[1])
         real, imaginary = y
@@ -174,7 +174,7 @@ class _WayBack:
         torch.addcmul(self.one, self.c, inverse, value=-1, out=inverse)
         inverse.abs_().clamp_min_(torch.finfo(inverse.dtype).eps).reciprocal_()
 
-    def pull(self, t: int, real: Tensor, imaginary: Tensor) -> None:
+    def turn(self, t: int, real: Tensor, imaginary: Tensor) -> None:
         """Turn the gradient of step t, in place."""
         (e_real, e_imaginary), slope = self.steps[t]
         along = torch.mul(real, e_real, out=self.along).addcmul_(imaginary, e_imaginary)

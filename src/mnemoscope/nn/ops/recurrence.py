@@ -165,7 +165,7 @@ class _Backward(_Quick):
             return tuple(part for part, want in zip(parts, ctx.wanted, strict=True) if want)
 
         pull: Any = torch.func.vjp(gradients, g, *(tensor for tensor in tensors if tensor is not None))[1]
-        g_part, *parts = pull(outer)
+        g_part, *parts = turn(outer)
         return (g_part, None, *_spread(tuple(parts), given), None, None)
 
     @staticmethod

@@ -13,13 +13,13 @@ from torch.overrides import TorchFunctionMode
 from mnemoscope.nn.ops.gates import lstm_cell
 from mnemoscope.nn.ops.scan import scan
 
-__all__ = ["WrittenOut"]
+__all__ = ["PlainKernels"]
 
 Weights = list[Tensor]
 Cell = Callable[[Tensor, tuple[Tensor, ...], Weights, bool], tuple[Tensor, tuple[Tensor, ...]]]
 
 
-class WrittenOut(TorchFunctionMode):
+class PlainKernels(TorchFunctionMode):
     """While this mode is on, torch's RNN, LSTM and GRU, cells and layers, run as plain arithmetic.
 
     So `torch.func.vmap` goes through any module that has one of them inside. PackedSequences stay with torch.

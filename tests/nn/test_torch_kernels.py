@@ -6,7 +6,7 @@ from torch import nn
 from torch.func import vmap
 from torch.nn.utils.rnn import pack_sequence
 
-from mnemoscope.nn.adapt.written_out import WrittenOut
+from mnemoscope.nn.adapt.torch_kernels import PlainKernels
 
 T, B, D, N = 5, 3, 4, 6
 CELLS = [(nn.RNNCell, {}), (nn.RNNCell, {"nonlinearity": "relu"}), (nn.GRUCell, {}), (nn.LSTMCell, {})]
@@ -31,7 +31,7 @@ def test_cells(make, options, bias):
     cell = make(D, N, bias=bias, **options)
     x = torch.randn(B, D)
     state = torch.utils._pytree.tree_map(torch.randn_like, cell(x))
-    with WrittenOut():
+    with PlainKernels():
         found = cell(x, state)
     assert_same(found, cell(x, state))
 
@@ -42,7 +42,7 @@ def test_layers(make, options, bias):
     layer = make(D, N, bias=bias, **options)
     x = torch.randn(T, B, D)
     state = torch.utils._pytree.tree_map(lambda leaf: torch.randn(leaf.shape), layer(x)[1])
-    with WrittenOut():
+    with PlainKernels():
         found = layer(x, state)
         alone = layer(x[0])
     assert_same(found, layer(x, state))
@@ -52,7 +52,7 @@ def test_layers(make, options, bias):
 def test_packed_sequences_stay_with_torch():
     layer = nn.GRU(D, N)
     packed = pack_sequence([torch.randn(3, D), torch.randn(2, D)])
-    with WrittenOut():
+    with PlainKernels():
         found = layer(packed)
     assert_same(found[1], layer(packed)[1])
 
