@@ -44,8 +44,8 @@ def plan_stateful(probe: Probe, kind: str) -> Plan:
     signature = signature_of(probe, kind)
     if not signature.states:
         raise UserError(
-            f"{probe.name}.forward takes no state; call {call_text(kind=kind, state_name=...)} if one of its arguments is, "
-            f"or {call_text(kind='sequence')}"
+            f"{probe.name}.forward takes no state; call {call_text(kind=kind, state_name=...)} "
+            f"if one of its arguments is, or {call_text(kind='sequence')}"
         )
     hints = {"init_state": "lambda batch: ..."} if signature.required and probe.advice.init_state is None else {}
     return search(probe, kind, hints, _attempts(probe, kind, signature))

@@ -164,8 +164,8 @@ class _Backward(_Quick):
             parts = _spread(torch.func.vjp(states, *some)[1](g), given)
             return tuple(part for part, want in zip(parts, ctx.wanted, strict=True) if want)
 
-        pull: Any = torch.func.vjp(gradients, g, *(tensor for tensor in tensors if tensor is not None))[1]
-        g_part, *parts = turn(outer)
+        pull_vjp: Any = torch.func.vjp(gradients, g, *(tensor for tensor in tensors if tensor is not None))[1]
+        g_part, *parts = pull_vjp(outer)
         return (g_part, None, *_spread(tuple(parts), given), None, None)
 
     @staticmethod
