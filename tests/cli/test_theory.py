@@ -4,15 +4,17 @@ import json
 
 import pytest
 
-from mnemoscope.studies.claims import CLAIMS, Claim, Verdict
+from mnemoscope.theory.theorems import THEOREMS, Theorem, Verdict
 
 
 def check_true(seed):
+    """Forty lines and more."""
     print("chatter of a check")
     return Verdict(confirmed=True, cases=40 + seed, evidence="the largest difference is 1e-15")
 
 
 def check_false(seed):
+    """One case by hand."""
     return Verdict(confirmed=True, cases=1, evidence=f"at n = {seed + 2} it says 3, and 4 is right")
 
 
@@ -24,33 +26,39 @@ def check_broken(seed):
     raise ZeroDivisionError("division\nby zero")
 
 
+ERRATUM = ("wrong constant", "they fall as 2/T")
+
+
 @pytest.fixture(autouse=True)
 def claims(monkeypatch):
     """A table of claims that are known here."""
     entries = [
-        Claim("delay-line", "Kerg Prop. 3.4.1", "The delay line is the best.", "proved", check_true),
-        Claim("sparse-law", "Kerg Thm. 2", "Gradients fall as 1/T.", "false", check_false, "They fall as 2/T."),
+        Theorem("delay-line", "kerg2022thesis", "Prop. 3.4.1", "The delay line is the best.", "proved", check_true),
+        Theorem("sparse-law", "kerg2022thesis", "Thm. 2", "Gradients fall as 1/T.", "false", check_false, *ERRATUM),
     ]
-    monkeypatch.setattr(CLAIMS, "_entries", {entry.name: entry for entry in entries})
-    monkeypatch.setattr(CLAIMS, "_plugins_loaded", True)
+    monkeypatch.setattr(THEOREMS, "_entries", {entry.name: entry for entry in entries})
+    monkeypatch.setattr(THEOREMS, "_plugins_loaded", True)
 
 
 @pytest.fixture
 def doubtful(monkeypatch):
     entries = [
-        Claim("guess", "Ziv Conj. 1", "It is one.", "measured", check_refuted),
-        Claim("broken", "nowhere", "It works.", "proved", check_broken),
+        Theorem("guess", "ziv2020", "Conj. 1", "It is one.", "measured", check_refuted),
+        Theorem("broken", "", "", "It works.", "proved", check_broken),
     ]
-    monkeypatch.setattr(CLAIMS, "_entries", {**CLAIMS._entries, **{entry.name: entry for entry in entries}})
+    monkeypatch.setattr(THEOREMS, "_entries", {**THEOREMS._entries, **{entry.name: entry for entry in entries}})
 
 
 def test_the_list(call, doubtful):
     done = call("theory")
     assert done.exit_code == 0
-    assert "delay-line (Kerg Prop. 3.4.1): proved\n    The delay line is the best.\n\n" in done.stdout
     assert (
-        "sparse-law (Kerg Thm. 2): false as published\n    Gradients fall as 1/T.\n    Right: They fall as 2/T.\n"
-        in done.stdout
+        "delay-line (Kerg 2022, Prop. 3.4.1): proved\n    The delay line is the best.\n"
+        "    Check: Forty lines and more.\n\n" in done.stdout
+    )
+    assert (
+        "sparse-law (Kerg 2022, Thm. 2): false as published (wrong constant)\n    Gradients fall as 1/T.\n"
+        "    Right: they fall as 2/T.\n    Check: One case by hand.\n" in done.stdout
     )
     assert "4 claims: 2 proved, 1 measured, 1 false as published\n" in done.stdout
 
@@ -60,22 +68,42 @@ def test_the_list_in_json(call_json):
     assert [claim["name"] for claim in document["claims"]] == ["delay-line", "sparse-law"]
     assert document["claims"][1] == {
         "name": "sparse-law",
-        "source": "Kerg Thm. 2",
+        "source": "Kerg 2022, Thm. 2",
+        "reference": "kerg2022thesis",
         "status": "false",
+        "severity": "wrong constant",
         "statement": "Gradients fall as 1/T.",
-        "correction": "They fall as 2/T.",
+        "correction": "they fall as 2/T",
+        "tested": "One case by hand.",
     }
+
+
+def test_the_list_by_status_and_severity(call, call_json, doubtful):
+    assert [one["name"] for one in call_json("theory", "--status", "proved")["claims"]] == ["broken", "delay-line"]
+    assert [one["name"] for one in call_json("theory", "--status", "false", "--severity", "wrong")["claims"]] == [
+        "sparse-law"
+    ]
+    assert "no claims of this kind\n" in call("theory", "--severity", "misprint").stdout
+
+
+def test_cite(call, call_json):
+    done = call("theory", "cite", "delay-line", "sparse-law")
+    assert done.stdout.startswith("@misc{kerg2022thesis,\n  author = {Kerg, Giancarlo},\n")
+    assert done.stdout.count("@") == 1
+    document = call_json("theory", "cite", "sparse-law")
+    assert document["claims"] == [{"name": "sparse-law", "source": "Kerg 2022, Thm. 2", "key": "kerg2022thesis"}]
+    assert [entry["key"] for entry in document["references"]] == ["kerg2022thesis"]
 
 
 def test_checks(call):
     done = call("theory", "check")
     assert done.exit_code == 0
     assert (
-        "delay-line (Kerg Prop. 3.4.1): proved, confirmed on 40 cases\n    the largest difference is 1e-15\n"
+        "delay-line (Kerg 2022, Prop. 3.4.1): proved, confirmed on 40 cases\n    the largest difference is 1e-15\n"
         in done.stdout
     )
     assert (
-        "sparse-law (Kerg Thm. 2): false as published, confirmed on 1 case\n"
+        "sparse-law (Kerg 2022, Thm. 2): false as published (wrong constant), confirmed on 1 case\n"
         "    Witness: at n = 2 it says 3, and 4 is right\n" in done.stdout
     )
     assert done.stdout.endswith("2 of 2 claims confirmed, on 41 cases drawn with seed 0\n")
@@ -90,20 +118,27 @@ def test_some_checks_with_a_seed(call_json):
     assert claim.pop("seconds") >= 0
     assert claim == {
         "name": "sparse-law",
-        "source": "Kerg Thm. 2",
+        "source": "Kerg 2022, Thm. 2",
+        "reference": "kerg2022thesis",
         "status": "false",
+        "severity": "wrong constant",
         "statement": "Gradients fall as 1/T.",
-        "correction": "They fall as 2/T.",
+        "correction": "they fall as 2/T",
+        "tested": "One case by hand.",
         "confirmed": True,
         "cases": 1,
         "evidence": "at n = 5 it says 3, and 4 is right",
     }
 
 
+def test_what_is_our_own_has_no_paper(mistake, doubtful):
+    assert mistake("theory", "cite", "broken") == "broken is Mnemoscope's own result: there is no paper to cite"
+
+
 def test_one_that_is_not_confirmed_is_exit_code_1(call, doubtful):
     done = call("theory", "check")
     assert done.exit_code == 1
-    assert "guess (Ziv Conj. 1): measured, NOT CONFIRMED on 7 cases\n    case 5 has 2" in done.stdout
+    assert "guess (Ziv 2020, Conj. 1): measured, NOT CONFIRMED on 7 cases\n    case 5 has 2" in done.stdout
     assert "    the check broke: ZeroDivisionError: division by zero\n" in done.stdout
     assert "2 of 4 claims confirmed" in done.stdout
     document = json.loads(call("theory", "check", "--json").stdout)
@@ -115,6 +150,9 @@ def test_one_that_is_not_confirmed_is_exit_code_1(call, doubtful):
     ("arguments", "said"),
     [
         (["check", "delay-lien"], "there is no claim named 'delay-lien'; did you mean 'delay-line'?"),
+        (["--status", "wrong"], "status must be 'proved' or 'measured' or 'false', got 'wrong'"),
+        (["--severity", "bad"], "severity must be 'wrong result' or 'wrong constant' or"),
+        (["cite", "delay-lien"], "there is no claim named 'delay-lien'; did you mean 'delay-line'?"),
         (["chek"], "No such command 'chek'. Did you mean 'check'?"),
         (["check", "--sede", "1"], "No such option: --sede (Possible options: --seed)"),
         (
@@ -127,7 +165,7 @@ def test_a_mistake_is_one_line(mistake, arguments, said):
     assert mistake("theory", *arguments).startswith(said)
 
 
-@pytest.mark.parametrize("arguments", [["theory"], ["theory", "check"]])
+@pytest.mark.parametrize("arguments", [["theory"], ["theory", "check"], ["theory", "cite"]])
 def test_help(call, arguments):
     done = call(*arguments, "--help")
     assert done.exit_code == 0

@@ -13,6 +13,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mnemoscope.studies.claims.base import CLAIMS
 
 from mnemoscope.core.errors import UserError
 from mnemoscope.measures.rac_graph.contraction import contract_rac, to_quimb
@@ -21,7 +22,6 @@ from mnemoscope.measures.rac_graph.measure import FIGURES, tensor_network, tenso
 from mnemoscope.measures.separation.rank import separation_rank
 from mnemoscope.nn import RAC
 from mnemoscope.report.chart import save
-from mnemoscope.studies.claims.base import CLAIMS
 from mnemoscope.theory import (
     input_copies,
     network_leaves,

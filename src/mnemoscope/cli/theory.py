@@ -1,51 +1,64 @@
-"""The commands ``theory`` and ``theory check``: what the documents claim, and whether it holds, live."""
+"""The commands ``theory``, ``theory check`` and ``theory cite``: theorems, conjectures and errata, evaluated live."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from mnemoscope.cli.terminal import FAILURE, Json, console, print_json, quiet
 
 if TYPE_CHECKING:
-    from mnemoscope.studies.claims import Claim, Verdict
+    from mnemoscope.theory.theorems import Theorem, Verdict
 
 __all__ = ["app"]
-
-WORDS = {"proved": "proved", "measured": "measured", "false": "false as published"}
 
 Names = Annotated[
     list[str] | None, typer.Argument(metavar="[NAME]...", help="Names of claims; all when none is given.")
 ]
+Cited = Annotated[list[str], typer.Argument(metavar="NAME...", help="Names of claims.")]
 Every = Annotated[bool, typer.Option("--all", help="All claims, as without names.")]
 Seed = Annotated[int, typer.Option("--seed", help="Draws the cases.")]
+Status = Annotated[str | None, typer.Option("--status", help="Only claims that are proved, measured or false.")]
+Severity = Annotated[
+    str | None,
+    typer.Option(
+        "--severity",
+        help="Only errata that are a 'wrong result', 'wrong constant', 'missing condition' or 'misprint'; 'wrong' "
+        "stands for the first two.",
+    ),
+]
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, invoke_without_command=True)
 
 
 @app.callback()
-def theory(context: typer.Context, json: Json = False) -> None:
-    """List the theorems, conjectures and errata of the documents with their status.
+def theory(context: typer.Context, status: Status = None, severity: Severity = None, json: Json = False) -> None:
+    """List theorems, conjectures and errata with their source and status.
 
     proved: there is a proof, and the check tries it on cases. measured: it held on all cases tried. false as published:
     the check shows a witness against it, and that the correction holds. `mnemoscope theory check` evaluates them.
     """
     if context.invoked_subcommand is not None:
         return
-    from mnemoscope.studies.claims import CLAIMS
+    from mnemoscope.theory.theorems import STATUSES, claims
 
-    claims = [CLAIMS[name] for name in CLAIMS]
+    found = claims(status, severity)
     if json:
-        print_json({"claims": [_facts(claim) for claim in claims]})
+        print_json({"claims": [claim.facts() for claim in found]})
         return
-    for claim in claims:
-        _print_claim(claim)
-    counts = Counter(claim.status for claim in claims)
-    typer.echo(f"{len(claims)} claims: " + ", ".join(f"{counts[status]} {word}" for status, word in WORDS.items()))
+    for claim in found:
+        typer.echo(_heading(claim))
+        _print_folded(claim.statement)
+        if claim.right:
+            _print_folded(f"Right: {claim.right}.")
+        _print_folded(f"Check: {claim.tested}")
+        typer.echo()
+    counts = Counter(claim.status for claim in found)
+    words = ", ".join(f"{counts[key]} {word}" for key, word in STATUSES.items() if counts[key])
+    typer.echo(f"{len(found)} claims: {words}" if found else "no claims of this kind")
     typer.echo("Evaluate them: mnemoscope theory check [NAME]...")
 
 
@@ -57,14 +70,21 @@ def check(names: Names = None, every: Every = False, seed: Seed = 0, json: Json 
     """
     from mnemoscope.cli.terminal import tracked
     from mnemoscope.core.errors import UserError
-    from mnemoscope.studies.claims import CLAIMS
+    from mnemoscope.theory.theorems import THEOREMS
 
     if every and names:
         raise UserError(f"give names or --all, not both: got {names[0]!r} and --all")
-    claims = [CLAIMS[name] for name in dict.fromkeys(names or CLAIMS.names())]
+    chosen = [THEOREMS[name] for name in dict.fromkeys(names or THEOREMS.names())]
     checked = []
-    for claim, (verdict, seconds) in tracked(claims, lambda claim: claim.name, partial(_evaluate, seed)):
-        checked.append(_facts(claim) | _verdict_facts(verdict, seconds))
+
+    def evaluate(claim: Theorem) -> tuple[Verdict, float]:
+        begin = time.perf_counter()
+        with quiet():
+            return claim.check(seed), time.perf_counter() - begin
+
+    for claim, (verdict, seconds) in tracked(chosen, lambda claim: claim.name, evaluate):
+        found = {"confirmed": verdict.confirmed, "cases": verdict.cases, "evidence": verdict.evidence}
+        checked.append(claim.facts() | found | {"seconds": round(seconds, 3)})
         if not json:
             _print_verdict(claim, verdict)
     unconfirmed = [one["name"] for one in checked if not one["confirmed"]]
@@ -78,50 +98,39 @@ def check(names: Names = None, every: Every = False, seed: Seed = 0, json: Json 
         raise typer.Exit(FAILURE)
 
 
-def _evaluate(seed: int, claim: Claim) -> tuple[Verdict, float]:
-    from mnemoscope.studies.claims import Verdict
+@app.command()
+def cite(
+    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Names of claims.")], json: Json = False
+) -> None:
+    """Print the BibTeX entries of the papers that claims come from."""
+    from mnemoscope.core.errors import UserError
+    from mnemoscope.core.references import reference
+    from mnemoscope.theory.theorems import THEOREMS
 
-    begin = time.perf_counter()
-    try:
-        with quiet():
-            verdict = claim.check(seed)
-    except Exception as error:  # a check that breaks confirms nothing, and must not lose the others
-        reason = " ".join(str(error).split())
-        verdict = Verdict(confirmed=False, cases=0, evidence=f"the check broke: {type(error).__name__}: {reason}")
-    return verdict, time.perf_counter() - begin
-
-
-def _facts(claim: Claim) -> dict[str, Any]:
-    return {
-        "name": claim.name,
-        "source": claim.source,
-        "status": claim.status,
-        "statement": claim.statement,
-        "correction": claim.correction,
-    }
-
-
-def _verdict_facts(verdict: Verdict, seconds: float) -> dict[str, Any]:
-    return {
-        "confirmed": bool(verdict.confirmed),
-        "cases": int(verdict.cases),
-        "evidence": verdict.evidence,
-        "seconds": round(seconds, 3),
-    }
+    chosen = [THEOREMS[name] for name in dict.fromkeys(names)]
+    own = [claim.name for claim in chosen if not claim.reference]
+    if own:
+        raise UserError(f"{own[0]} is Mnemoscope's own result: there is no paper to cite")
+    entries = [reference(key) for key in dict.fromkeys(claim.reference for claim in chosen)]
+    if json:
+        sources = [{"name": claim.name, "source": claim.source, "key": claim.reference} for claim in chosen]
+        found = [{"key": entry.key, "text": entry.text, "bibtex": entry.bibtex()} for entry in entries]
+        print_json({"claims": sources, "references": found})
+    else:
+        typer.echo("\n\n".join(entry.bibtex() for entry in entries))
 
 
-def _print_claim(claim: Claim) -> None:
-    typer.echo(f"{claim.name} ({claim.source}): {WORDS[claim.status]}")
-    _print_folded(claim.statement)
-    if claim.correction:
-        _print_folded(f"Right: {claim.correction}")
-    typer.echo()
+def _heading(claim: Theorem) -> str:
+    from mnemoscope.theory.theorems import STATUSES
+
+    severity = f" ({claim.severity})" if claim.severity else ""
+    return f"{claim.name} ({claim.source}): {STATUSES[claim.status]}{severity}"
 
 
-def _print_verdict(claim: Claim, verdict: Verdict) -> None:
+def _print_verdict(claim: Theorem, verdict: Verdict) -> None:
     found = "confirmed" if verdict.confirmed else "NOT CONFIRMED"
     cases = f"{verdict.cases:,} case{'' if verdict.cases == 1 else 's'}"
-    typer.echo(f"{claim.name} ({claim.source}): {WORDS[claim.status]}, {found} on {cases}")
+    typer.echo(f"{_heading(claim)}, {found} on {cases}")
     _print_folded(f"Witness: {verdict.evidence}" if claim.status == "false" and verdict.confirmed else verdict.evidence)
     typer.echo()
 

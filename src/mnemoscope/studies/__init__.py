@@ -1,6 +1,6 @@
-"""Claims, tables and figures of the documents: declared once, evaluated live."""
+"""Tables and figures of the papers: declared once, run again."""
 
-from mnemoscope.studies import claims, depth_fig_6, trainings, ziv_theorem_1
+from mnemoscope.studies import depth_fig_6, trainings, ziv_theorem_1
 from mnemoscope.studies.execution import EXECUTORS, collected, execute, executor, planned
 from mnemoscope.studies.page import study_page
 from mnemoscope.studies.study import SCALES, STUDIES, VERDICTS, Finding, Outcome, Part, RunSpec, Study, study
@@ -15,7 +15,6 @@ __all__ = [
     "Part",
     "RunSpec",
     "Study",
-    "claims",
     "collected",
     "depth_fig_6",
     "execute",

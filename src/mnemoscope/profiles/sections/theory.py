@@ -10,8 +10,8 @@ from mnemoscope.profiles import rows as row_of
 from mnemoscope.profiles.drawing import slug
 from mnemoscope.profiles.rows import Row
 from mnemoscope.profiles.section import Context, Part, PartResult, part
-from mnemoscope.profiles.theorems import TOPICS, says, theorems
 from mnemoscope.report.page import Cell, Column, Headline, Section, Table
+from mnemoscope.theory.theorems import TOPICS, claims, statements
 
 __all__ = ["Theory"]
 
@@ -45,7 +45,7 @@ class Theory(Part):
 
     def run(self, network: Any, context: Context) -> PartResult:
         """Evaluate all theorems."""
-        return PartResult(data={"statements": says(network)})
+        return PartResult(data={"statements": statements(network)})
 
     def section(self, rows: Sequence[Row], subjects: Sequence[str]) -> Section | None:
         """Show the statements of the networks that the page is about, a table each."""
@@ -66,7 +66,7 @@ class Theory(Part):
 
     def references(self) -> tuple[str, ...]:
         """Return the sources of all theorems."""
-        return tuple(dict.fromkeys(each.reference for each in theorems()))
+        return tuple(dict.fromkeys(each.reference for each in claims() if each.topic and each.reference))
 
     def cited(self, rows: Sequence[Row]) -> tuple[str, ...]:
         """Return the sources of the theorems that say something of these networks."""

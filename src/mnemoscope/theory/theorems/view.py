@@ -21,12 +21,17 @@ from mnemoscope.nn.maps.exponential import Exponential
 from mnemoscope.nn.maps.fourier import Fourier
 from mnemoscope.nn.maps.givens import Givens
 from mnemoscope.nn.maps.householder import Householder
+from mnemoscope.nn.networks.birnn import Bilinear
+from mnemoscope.nn.networks.cprnn import CPRNN
 from mnemoscope.nn.networks.henaff import Henaff
+from mnemoscope.nn.networks.mirnn import MIRNN
+from mnemoscope.nn.networks.rac import RAC
+from mnemoscope.nn.networks.second_order import SecondOrderRNN
 from mnemoscope.nn.options import public_class
 from mnemoscope.nn.registry import card
 from mnemoscope.nn.stack import Stack
 
-__all__ = ["Subject"]
+__all__ = ["NetworkView"]
 
 _ORTHOGONAL = (ScaledCayley, ComplexScaledCayley, RebasedCayley, Exponential, Fourier, Givens, Householder)
 _SAME = 1e-5
@@ -35,8 +40,8 @@ _MOST = 1024
 """Numbers in a state up to which a stranger's network is asked whether it is linear."""
 
 
-class Subject:
-    """One network, looked at from theory's side. Everything is computed when it is asked for.
+class NetworkView:
+    """One network as theorems see it. Everything is computed when it is asked for.
 
     Parameters
     ----------
@@ -90,6 +95,17 @@ class Subject:
     def recurrent(self) -> bool:
         """Whether it has a state of a fixed size that is carried from step to step."""
         return self.kind == "recurrent" and self.one_way and self.state_size is not None
+
+    @property
+    def products(self) -> bool:
+        """Whether every state is a product with every input: circuits and bilinear networks."""
+        return self.is_a(RAC, Bilinear) and self.one_way
+
+    @property
+    def polynomial(self) -> bool:
+        """Whether its states are polynomials of its inputs, of a degree above one."""
+        second = self.is_a(SecondOrderRNN, CPRNN, MIRNN) and self.phi == "identity"
+        return self.products or (second and self.one_way)
 
     # Matrices -----------------------------------------------------------------------------------
 

@@ -1,0 +1,197 @@
+"""Gradients through attention over past states: sums over paths, uniform and sparse attention."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import torch
+
+from mnemoscope import measures, theory
+from mnemoscope.core.numbers import number
+from mnemoscope.theory.theorems.base import Instance, Verdict, theorem
+from mnemoscope.theory.theorems.view import NetworkView
+
+_LONG = 1 << 15
+
+
+@theorem(
+    "kerg-attention-paths",
+    "kerg2022thesis",
+    "Prop. 4.4.1, B.1.7",
+    "ds_{t+k}/dh_t is the sum over s of all products of s links F and one E: gradient paths through s states.",
+)
+def paths(seed: int) -> Verdict:
+    """Four small linear attentive networks: the graded recursion against autograd."""
+    random = np.random.default_rng(seed)
+    worst, sizes = 0.0, ((1, 8, 0), (2, 10, 3), (4, 12, 1), (3, 15, 5))
+    for n, length, start in sizes:
+        V = random.normal(size=(n, n)) / n**0.5
+        scores = np.tril(np.exp(random.normal(size=(length, length))))
+        attention = scores / scores.sum(axis=1, keepdims=True)
+        wanted = _by_autograd(torch.tensor(V), torch.tensor(attention), start)
+        found = measures.attention_paths(V, attention, start=start).totals[-1]
+        worst = max(worst, abs(float(found) / float(np.linalg.norm(wanted)) - 1))
+    return Verdict(worst < 1e-10, len(sizes), f"largest relative difference from autograd {worst:.1e}")
+
+
+def _by_autograd(V: torch.Tensor, attention: torch.Tensor, start: int) -> np.ndarray:
+    n, length = V.shape[0], len(attention)
+    nudge = torch.zeros(n, dtype=torch.float64, requires_grad=True)
+    states: list[torch.Tensor] = []
+    macro = torch.zeros(n, dtype=torch.float64)
+    for t in range(length):
+        state = V @ macro + 1
+        states.append(state + nudge if t == start else state)
+        macro = states[-1] + attention[t, : t + 1] @ torch.stack(states)
+    rows = [torch.autograd.grad(macro[i], nudge, retain_graph=True)[0] for i in range(n)]
+    return torch.stack(rows).numpy()
+
+
+@theorem(
+    "kerg-uniform-attention-growth",
+    "kerg2022thesis",
+    "Prop. B.1.33, Eq. B.1.258",
+    "Under uniform attention with V = lambda, ds_T/dh_t grows like T^(lambda - 1).",
+    severity="wrong result",
+    right="it grows like T^(Re(lambda / (1 - lambda)) - 1) for |lambda| < 1",
+)
+def uniform_growth(seed: int) -> Verdict:
+    """Eight eigenvalues: the slope of the exact gradient in log T from 16,384 to 32,768 steps."""
+    random = np.random.default_rng(seed)
+    values = [0.5, 0.8, -0.5, 0.3, *random.uniform(-0.9, 0.75, size=4)]
+    slopes = {value: _slope(complex(value), 2) for value in values}
+    right = max(abs(slope - theory.uniform_attention_exponent(value)) for value, slope in slopes.items())
+    return Verdict(
+        right < 5e-3 and abs(slopes[0.8] - (0.8 - 1)) > 1,
+        len(values),
+        f"lambda = 0.8: the slope in log T is {slopes[0.8]:.4f}, not -0.2 (corrected: 3); lambda = 0.5: "
+        f"{slopes[0.5]:.4f}, not -0.5; largest error of the corrected exponent {right:.1e}",
+    )
+
+
+def _slope(value: complex, factor: int) -> float:
+    gradient = np.abs(theory.uniform_attention_gradient(value, _LONG))
+    return math.log(gradient[-1] / gradient[_LONG // factor - 1]) / math.log(factor)
+
+
+def _attentive(s: NetworkView) -> bool:
+    """Whether it is an attentive network with one recurrent matrix whose eigenvalues lie inside the unit disc."""
+    if s.family != "attention" or getattr(s.module, "weight_hh_l0", None) is None:
+        return False
+    rows, columns = s.V.shape
+    return bool(rows == columns and np.abs(np.linalg.eigvals(s.V)).max() < 1)
+
+
+@uniform_growth.about("gradients", _attentive)
+def _(s: NetworkView) -> Instance:
+    powers = [theory.uniform_attention_exponent(complex(value)) for value in np.linalg.eigvals(s.V)]
+    value = max(powers)
+    inside = int(sum(power >= -1 for power in powers))
+    text = (
+        f"Under uniform attention, and linear, the gradient from T steps back to a state grows as T^{number(value)} "
+        f"with these weights; {inside} of {len(powers)} eigenvalues keep it at least of order 1/T (those with "
+        f"|lambda - 1/2| <= 1/2)."
+    )
+    return Instance(text, value, "exact")
+
+
+@theorem(
+    "kerg-uniform-attention-bound",
+    "kerg2022thesis",
+    "Theorem 4.4.2, B.1.34",
+    "For every normal V with eigenvalues inside the unit disc, ||ds_T/dh_t|| is at least of order 1/T.",
+    severity="missing condition",
+    right="it is when some eigenvalue has |lambda - 1/2| <= 1/2; V = -0.5 I decays as T^(-4/3)",
+)
+def uniform_bound(seed: int) -> Verdict:
+    """V = -0.5 up to T = 32,768; and the exact gradients of eight complex eigenvalues against the condition."""
+    gradient = np.abs(theory.uniform_attention_gradient(-0.5, _LONG))
+    early, late = 1024 * gradient[1023], _LONG * gradient[-1]
+    random = np.random.default_rng(seed)
+    wrong = 0
+    for _ in range(8):
+        value = complex(*random.uniform(-0.65, 0.65, size=2))
+        power = theory.uniform_attention_exponent(value)
+        wrong += (abs(value - 0.5) <= 0.5) != (power >= -1)
+        wrong += abs(_slope(value, 4) - power) > 1e-2
+    return Verdict(
+        late < 0.5 * early and wrong == 0,
+        9,
+        f"V = -0.5: T |ds_T/dh_1| falls from {early:.4f} at T = 1024 to {late:.4f} at T = {_LONG}; "
+        f"{wrong} exceptions to the corrected condition among 8 complex eigenvalues",
+    )
+
+
+@theorem(
+    "kerg-sparse-attention-bound",
+    "kerg2022thesis",
+    "Theorem 4.4.3, B.1.39",
+    "kappa-sparse uniform attention of dependency depth d keeps ||ds_T/dh_t|| at least of order 1/kappa^d.",
+    severity="wrong result",
+    right="a chain through d states has d + 1 skips: the order is lambda^d / kappa^(d+1), lambda a positive real "
+    "eigenvalue",
+)
+def sparse_bound(seed: int) -> Verdict:
+    """Nine single chains, kappa = 1, 4, 16 and d = 0, 1, 2, the recurrence between their links having died out."""
+    random = np.random.default_rng(seed)
+    worst, witness = 0.0, 0.0
+    cases = list(itertools.product((1, 4, 16), (0, 1, 2)))
+    for kappa, depth in cases:
+        value = float(random.uniform(0.2, 0.6))
+        attention = theory.chain_attention(kappa, depth, gap=50)
+        found = float(measures.attention_paths(value, attention, start=kappa, skips=depth).totals[-1])
+        worst = max(worst, abs(found / theory.sparse_attention_bound(kappa, depth, value) - 1))
+        witness = found * kappa**depth if (kappa, depth) == (16, 1) else witness
+    return Verdict(
+        worst < 1e-6 and witness < 0.1,
+        len(cases),
+        f"kappa = 16, d = 1: kappa^d ||ds_T/dh_t|| = {witness:.4f}, and it falls on as 1/kappa; "
+        f"largest relative error of the corrected order {worst:.1e}",
+    )
+
+
+@theorem(
+    "kerg-omega-4",
+    "kerg2022thesis",
+    "app. B, after Eq. B.1.135",
+    "omega(4) = S_1^4/24 - S_2 omega(2)/2 + S_3 omega(1)/3 - (S_4 + 2 S_2^2)/8.",
+    severity="wrong constant",
+    right="the last term is -(2 S_4 + S_2^2)/8",
+)
+def omega_four(seed: int) -> Verdict:
+    """Both forms against the sum over all quadruples of 1/(t + i), at four t and k."""
+    random = np.random.default_rng(seed)
+    wrong, right, cases = 0.0, 0.0, 4
+    for _ in range(cases):
+        t, k = int(random.integers(1, 6)), int(random.integers(6, 12))
+        terms = [1 / (t + i) for i in range(k)]
+        exact = sum(math.prod(chosen) for chosen in itertools.combinations(terms, 4))
+        s1, s2, s3, s4 = (sum(x**p for x in terms) for p in (1, 2, 3, 4))
+        common = s1**4 / 24 - s2 / 2 * (s1**2 - s2) / 2 + s3 / 3 * s1
+        wrong = max(wrong, abs(common - (s4 + 2 * s2**2) / 8 - exact))
+        right = max(right, abs(common - (2 * s4 + s2**2) / 8 - exact))
+    evidence = f"off by up to {wrong:.3g} as printed, by {right:.1e} as corrected"
+    return Verdict(right < 1e-12 and wrong > 1e-6, cases, evidence)
+
+
+@theorem(
+    "kerg-uniform-attention-depth",
+    "kerg2022thesis",
+    "§4.4.2",
+    "Under uniform attention the shortest paths lose their weight as 1/T, while all paths together need not.",
+    status="measured",
+)
+def uniform_paths(_: int) -> Verdict:
+    """T = 100, 200, 400 at lambda = 0.5: the path with no state between, and the total, which stays at 2."""
+    lengths = (100, 200, 400)
+    found = [measures.attention_paths(0.5, theory.uniform_attention(T)) for T in lengths]
+    direct = [float(one.norms[-1, 0]) * T for one, T in zip(found, lengths, strict=True)]
+    totals = [float(one.totals[-1]) for one in found]
+    return Verdict(
+        bool(np.allclose(direct, 1, atol=1e-9) and np.allclose(totals, 2, atol=1e-9)),
+        len(lengths),
+        f"lambda = 0.5: T times the direct path is {direct[-1]:.6f}, all paths together give {totals[-1]:.6f}, at T = "
+        f"{', '.join(map(str, lengths))}",
+    )

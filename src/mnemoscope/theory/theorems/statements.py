@@ -1,0 +1,66 @@
+"""Statements about one network: every theorem that applies to it, and the topics on which none does."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from mnemoscope.theory.theorems.base import TOPICS, claims, view
+from mnemoscope.theory.theorems.view import NetworkView
+
+__all__ = ["statements"]
+
+_NONE = {
+    "capacity": "No theorem here gives its memory capacity: {name} has no fixed state that a readout could see.",
+    "fisher": "No theorem here gives or bounds its Fisher memory: what is proved is about linear networks, and about "
+    "h = phi(V h + U x + b) with a real phi that never has a slope above 1. It is measured instead.",
+    "copying": "No theorem here says how far back {name} can copy its input: what is proved is about linear networks.",
+    "gradients": "No theorem here bounds its gradients: the Jacobians of {name} depend on its states in a way that no "
+    "norm of its weights bounds usefully. They are measured instead.",
+    "separation": "No theorem here gives or bounds its separation rank: what is proved is about linear networks and "
+    "networks of products. It is measured instead.",
+}
+"""What is said where no theorem of a topic applies, so that silence is not taken for an answer."""
+
+
+def statements(network: Any) -> list[dict[str, Any]]:
+    """Return what every theorem that applies says of a network, by topic; and where none applies, that.
+
+    Each is ``{"claim", "topic", "text", "value", "status", "reference"}``, `status` being ``"none"`` where there is no
+    theorem.
+    """
+    known = view(network)
+    order = list(TOPICS)
+    found = []
+    for each in claims():
+        if each.applies(known):
+            said = each.value(known)
+            found.append(_row(each.name, each.topic, said.text, said.value, said.status, each.reference))
+    spoken = {row["topic"] for row in found}
+    if known.kind == "recurrent":
+        found += [_silence(topic, known) for topic in _NONE if topic not in spoken]
+    return sorted(found, key=lambda row: order.index(row["topic"]))
+
+
+def _silence(topic: str, known: NetworkView) -> dict[str, Any]:
+    return _row(f"no-theorem-{topic}", topic, _NONE[topic].format(name=known.name), None, "none", "")
+
+
+def _row(claim: str, topic: str, text: str, value: float | None, status: str, reference: str) -> dict[str, Any]:
+    return {
+        "claim": claim,
+        "topic": topic,
+        "text": text,
+        "value": _plain(value),
+        "status": status,
+        "reference": reference,
+    }
+
+
+def _plain(value: float | None) -> float | None:
+    """Return a value as JSON holds it: None for what no float holds, which the text says."""
+    try:
+        found = None if value is None else float(value)
+    except OverflowError:
+        return None
+    return found if found is not None and math.isfinite(found) else None
