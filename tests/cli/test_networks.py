@@ -15,6 +15,7 @@ def parameters(name):
     """Count by hand what the table says."""
     sizes = {"recurrent": {"input_size": 10, "hidden_size": 64}}
     sizes["classifier"] = {"features": 10, "rank": 64, "length": 16, "classes": 10}
+    sizes["relational"] = {"panels": 2, "answers": 2}
     return sum(p.numel() for p in ms.nn.create(name, **sizes[ms.nn.get(name).kind]).parameters())
 
 

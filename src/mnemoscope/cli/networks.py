@@ -52,7 +52,7 @@ def networks(kind: Kind = None, json: Json = False) -> None:
         table.add_column(title, no_wrap=True, overflow="fold")
     table.add_column("state", max_width=14 if narrow else None)
     table.add_column("params", justify="right", no_wrap=True)
-    table.add_column("reference")
+    table.add_column("reference", overflow="fold")
     for one in found:
         count = "" if one.parameters is None else f"{one.parameters:,}"
         table.add_row(one.name, one.family or "", one.kind or "", one.state or "", count, one.cited)

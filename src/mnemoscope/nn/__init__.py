@@ -28,9 +28,11 @@ from mnemoscope.nn.tensor_classifier import TensorClassifier
 
 if TYPE_CHECKING:
     from mnemoscope.nn.networks.birnn import *
+    from mnemoscope.nn.networks.corelnet import *
     from mnemoscope.nn.networks.cp import *
     from mnemoscope.nn.networks.cprnn import *
     from mnemoscope.nn.networks.elman import *
+    from mnemoscope.nn.networks.esbn import *
     from mnemoscope.nn.networks.eurnn import *
     from mnemoscope.nn.networks.exprnn import *
     from mnemoscope.nn.networks.full_urnn import *
@@ -39,9 +41,14 @@ if TYPE_CHECKING:
     from mnemoscope.nn.networks.h_detach import *
     from mnemoscope.nn.networks.henaff import *
     from mnemoscope.nn.networks.mirnn import *
+    from mnemoscope.nn.networks.mnm import *
     from mnemoscope.nn.networks.nnrnn import *
     from mnemoscope.nn.networks.ornn import *
+    from mnemoscope.nn.networks.predinet import *
     from mnemoscope.nn.networks.rac import *
+    from mnemoscope.nn.networks.relation_network import *
+    from mnemoscope.nn.networks.relational_lstm import *
+    from mnemoscope.nn.networks.relational_transformer import *
     from mnemoscope.nn.networks.scornn import *
     from mnemoscope.nn.networks.scurnn import *
     from mnemoscope.nn.networks.second_order import *

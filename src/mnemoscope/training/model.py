@@ -28,7 +28,7 @@ class Model(nn.Module):
     embedding
         Makes vectors of token numbers; None for tasks whose inputs are vectors.
     layer
-        A network of any kind: recurrent, sequence or classifier.
+        A network of any kind.
     readout
         Makes answers of the layer's outputs, step by step; None when the outputs are the answers.
     """
@@ -79,7 +79,7 @@ class Model(nn.Module):
         return pad_packed_sequence(y, batch_first=self._before, total_length=steps)[0], state
 
     def forward(self, inputs: Any, hx: Any = None, lengths: Tensor | None = None) -> tuple[Tensor, Any]:
-        """Return the answers, (time, batch, answers), and the last state; a classifier's are (batch, answers)."""
+        """Return the answers, (time, batch, answers), and the last state; of one that answers once (batch, answers)."""
         hidden, state = self.hidden(inputs, hx, lengths)
         return self.answers(hidden), state
 
