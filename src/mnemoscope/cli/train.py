@@ -104,7 +104,7 @@ def train(
             )
         found = read_experiment(what, changes)
     else:
-        sizes = {"hidden_size": 64 if hidden is None else hidden, "num_layers": layers}
+        sizes = {"hidden_size": hidden, "num_layers": layers}
         network = {"name": what} | {name: size for name, size in sizes.items() if size is not None}
         settings = {"iterations": 1000} | {name: value for name, value in changes.items() if value is not None}
         found = Experiment(

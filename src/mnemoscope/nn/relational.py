@@ -93,11 +93,10 @@ class ContextNormalisation(nn.Module):
 
     def forward(self, z: Float[Tensor, "panels batch features"]) -> Float[Tensor, "panels batch features"]:
         """Normalise."""
-        parts = [
-            (part - part.mean(0)) / (part.var(0, unbiased=True) + _EPS).sqrt()
-            for part in torch.split(z, list(self.segments))
-        ]
-        return self.gain * torch.cat(parts) + self.shift
+        parts = [part - part.mean(0) for part in torch.split(z, list(self.segments))]
+        # Not torch's var, which warns of an empty batch.
+        spread = [(part.square().sum(0) / (len(part) - 1) + _EPS).sqrt() for part in parts]
+        return self.gain * torch.cat([part / by for part, by in zip(parts, spread, strict=True)]) + self.shift
 
 
 class _Noted:
@@ -146,6 +145,7 @@ class Relational(Once):
 
     input_axes: ClassVar[int] = 3
     counted_at: ClassVar[dict[str, int]] = {"panels": 2, "answers": 2}
+    small_sizes: ClassVar[dict[str, Any]] = {"panels": 3, "answers": 2, "input_size": (3, 8, 8)}
     has_relations: ClassVar[bool] = False
     """Whether `relations` gives a matrix."""
 
@@ -169,12 +169,9 @@ class Relational(Once):
         dtype: torch.dtype | None = None,
         generator: torch.Generator | None = None,
     ) -> None:
-        super().__init__()
         self.panels, self.answers = positive_int("panels", panels), positive_int("answers", answers)
         if self.panels < 2:
             raise expected("panels", "at least 2, since relations are between them", panels)
-        self.output_size = self.answers
-        self._take_input_size(input_size)
         self.encoder = choice("encoder", encoder, ("learned", "random"))
         self.segments = _checked_segments(segments, self.panels)
         self.l1 = choice("l1", l1, ("none", "weights", "representations"))
@@ -182,9 +179,7 @@ class Relational(Once):
             raise expected("l1_strength", "a number that is not negative", l1_strength)
         self.l1_strength = float(l1_strength)
         self._noted = _Noted()
-        self._begin(device, dtype, generator)
-        self._declare_layer(Layer(input_shape=self.input_shape))
-        self.reset_parameters(generator)
+        super().__init__(input_size, self.answers, device=device, dtype=dtype, generator=generator)
         self.image_encoder.requires_grad_(self.encoder == "learned")
 
     def declare(self, layer: Layer) -> None:

@@ -292,7 +292,10 @@ class NetworkSpec:
             return construct(self.name, self.what, self.sizes, self.options)
         _check_ending(self.what)
         if self.what in NETWORKS or not is_location(self.what):
-            sizes = {**known_sizes(NETWORKS[self.what], DEFAULT_SIZES), **self.sizes}
+            cls = NETWORKS[self.what]
+            # A network that answers once has defaults for the sizes that it has.
+            usual = {} if getattr(cls, "output_at", "steps") == "once" else known_sizes(cls, DEFAULT_SIZES)
+            sizes = {**usual, **self.sizes}
             made: nn.Module = create(self.what, **{**sizes, **self.options})
             return made
         return construct(self.what, get(self.what), self.sizes, self.options)

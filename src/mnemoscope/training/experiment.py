@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import tomllib
 from collections.abc import Mapping
@@ -18,6 +17,7 @@ from mnemoscope.tasks import Task
 from mnemoscope.tasks import create as create_task
 from mnemoscope.training.configuration import describe_network
 from mnemoscope.training.fitting import Run, fit_with
+from mnemoscope.training.model import task_sizes
 from mnemoscope.training.options import Options
 from mnemoscope.training.populations import fit_population
 
@@ -102,13 +102,9 @@ class Experiment:
         return fit_with(layer, task, options, readout, known=known, **where)
 
     def _network_options(self, task: Task) -> dict[str, Any]:
-        """Return the arguments of the network, with the task's input size where the network takes one."""
-        options = {name: value for name, value in self.network.items() if name != "name"}
-        accepted = inspect.signature(get(self.network["name"])).parameters
-        if "input_size" in accepted or any(p.kind is p.VAR_KEYWORD for p in accepted.values()):
-            width = task.input_size if task.embedding is None else getattr(task, "embedding_size", 64)
-            options.setdefault("input_size", width)
-        return options
+        """Return the arguments of the network, with the sizes that the task decides where they are not given."""
+        given = {name: value for name, value in self.network.items() if name != "name"}
+        return {**task_sizes(get(self.network["name"]), task), **given}
 
     def _description(self, layer: Any, task: Task) -> dict[str, Any]:
         found = describe_network(layer)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import torch
@@ -14,7 +15,7 @@ from mnemoscope.nn.adapt import adapt
 from mnemoscope.nn.panels import Panels
 from mnemoscope.tasks import Task
 
-__all__ = ["Model", "build_model", "linear"]
+__all__ = ["Model", "build_model", "linear", "task_sizes"]
 
 _TOKENS = 0.1
 """Embeddings start uniform on +-0.1."""
@@ -110,6 +111,19 @@ class Model(nn.Module):
         """The names of the parameters of recurrent matrices, and of those that a map makes them of."""
         own = (name for name, _ in self.layer.named_parameters() if self.layer.role_of(name) == "recurrent")
         return {f"layer.{name}" for name in own}
+
+
+def task_sizes(network: Any, task: Task) -> dict[str, Any]:
+    """Return the sizes of a network, by its class, that a task decides: of inputs; of panels and answers."""
+    accepted = inspect.signature(network).parameters
+    if getattr(network, "kind", "") == "relational":
+        return {"input_size": task.input_shape, "panels": task.steps, "answers": task.output_size}
+    if "input_size" not in accepted and not any(p.kind is p.VAR_KEYWORD for p in accepted.values()):
+        return {}
+    if task.embedding is not None:
+        return {"input_size": getattr(task, "embedding_size", 64)}
+    shaped = getattr(network, "input_axes", 1) == len(task.input_shape)
+    return {"input_size": task.input_shape if shaped and len(task.input_shape) > 1 else task.input_size}
 
 
 def linear(inputs: int, outputs: int, generator: torch.Generator) -> nn.Linear:

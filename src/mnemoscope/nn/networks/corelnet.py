@@ -241,6 +241,7 @@ def attend(
     heads: int,
 ) -> tuple[Float[Tensor, "batch asked inner"], Float[Tensor, "batch heads asked tokens"]]:
     """Return what each query finds, softmax(q k^T / sqrt(width of a head)) v, and where it looked."""
-    q, k, v = (x.view(*x.shape[:2], heads, -1).transpose(1, 2) for x in (queries, keys, values))
-    where = (q @ k.mT / math.sqrt(q.shape[-1])).softmax(-1)
+    width = queries.shape[-1] // heads
+    q, k, v = (x.view(*x.shape[:2], heads, width).transpose(1, 2) for x in (queries, keys, values))
+    where = (q @ k.mT / math.sqrt(width)).softmax(-1)
     return (where @ v).transpose(1, 2).flatten(2), where

@@ -14,8 +14,10 @@ from mnemoscope.core.errors import Description, UserError, expected, nearest, po
 from mnemoscope.core.seeds import check_seed, stream
 from mnemoscope.nn import NetworkSpec
 from mnemoscope.nn.construction import DEFAULT_SIZES
+from mnemoscope.nn.registry import get
 from mnemoscope.tasks import Task
 from mnemoscope.training.configuration import describe_network
+from mnemoscope.training.model import task_sizes
 from mnemoscope.training.options import Options
 
 __all__ = [
@@ -151,21 +153,25 @@ def maker(
             raise UserError(f"{name} {_NOT_OPTIONS[name]}, and cannot be given as an option of the network")
     if not isinstance(network, str) and not callable(network):
         raise expected("network", "a name, a class, a function or a layer", Description(f"a {type(network).__name__}"))
+    made = get(network) if isinstance(network, str) else network
+    relational = getattr(made, "kind", "") == "relational"
+    decided = task_sizes(made, task) if relational else {"input_size": task.input_size}
     spec = NetworkSpec(
         network,
-        input_size=task.input_size,
+        input_size=decided.pop("input_size"),
         hidden_size=hidden_size,
         num_layers=layers if layers > 1 else None,
         parameters=parameters,
         count=count,
         readout_size=task.output_size if parameters is not None else 0,
-        options=options,
+        options={**decided, **options},
     ).resolved()
     width = DEFAULT_SIZES["hidden_size"] if spec.hidden_size is None else spec.hidden_size
     deep = f", {layers} layers" if layers > 1 else ""
     name = network if isinstance(network, str) else getattr(network, "__name__", "network")
     known = {"network": name, "hidden_size": width, "num_layers": layers, "options": dict(options)}
-    return Builder(f"{name} (n = {width}{deep})", lambda seed: spec.replace(seed=seed).build(), known)
+    size = "" if relational and spec.hidden_size is None else f" (n = {width}{deep})"
+    return Builder(f"{name}{size}", lambda seed: spec.replace(seed=seed).build(), known)
 
 
 def _copies(layer: nn.Module, hidden_size: int | None, parameters: int | None, options: Mapping[str, Any]) -> Builder:
