@@ -48,14 +48,15 @@ def networks(kind: Kind = None, json: Json = False) -> None:
     out = console(wide=True)
     narrow = out.width < 100
     table = Table(box=None, pad_edge=False, padding=(0, 1 if narrow else 2, 0, 0), header_style="bold")
-    for title in ("name", "family", "kind"):
+    for title in ("name", "family") if narrow else ("name", "family", "kind"):  # `show` says the kind
         table.add_column(title, no_wrap=True, overflow="fold")
     table.add_column("state", max_width=14 if narrow else None)
     table.add_column("params", justify="right", no_wrap=True)
     table.add_column("reference", overflow="fold")
     for one in found:
         count = "" if one.parameters is None else f"{one.parameters:,}"
-        table.add_row(one.name, one.family or "", one.kind or "", one.state or "", count, one.cited)
+        called = [] if narrow else [one.kind or ""]
+        table.add_row(one.name, one.family or "", *called, one.state or "", count, one.cited)
     out.print(table)
     size, width = SIZES["hidden_size"], SIZES["input_size"]
     out.print()
