@@ -136,3 +136,74 @@ def test_complex_networks_refuse_16_bits_in_one_line(name):
         build(name).bfloat16()(x.bfloat16())
     with torch.autocast("cpu", dtype=torch.bfloat16), pytest.raises(ValueError, match=message):
         build(name)(nn.Linear(3, 3)(x))
+
+
+CONSTRAINED = ["ornn", "eurnn", "urnn", "full-urnn", "scurnn", "scornn", "exprnn", "soft-orth", "nnrnn", "goru"]
+
+
+@pytest.mark.parametrize("name", CONSTRAINED)
+def test_writing_into_a_computed_matrix_is_refused_and_names_the_way(name):
+    layer = build(name)
+    writes = (
+        nn.init.zeros_ if name in ("urnn", "scurnn") else nn.init.orthogonal_,
+        lambda v: v.mul_(2),
+        lambda v: v.copy_(torch.eye(4)),
+        lambda v: v.__setitem__(0, 1.0),
+        lambda v: torch.add(v, v, out=v),
+    )
+    for write in writes:
+        with torch.no_grad(), pytest.raises(ValueError, match=r"set it by layer\.weight_hh_l0 = matrix$"):
+            write(layer.weight_hh_l0)
+    assert type(layer.weight_hh_l0 + 1) is torch.Tensor
+    assert type(layer.weight_hh_l0.detach()) is torch.Tensor
+
+
+@pytest.mark.parametrize("name", CONSTRAINED)
+def test_a_kept_matrix_follows_its_parameters(name):
+    layer, x = build(name), torch.randn(5, 2, 3)
+    for change in (
+        lambda p: p.data.mul_(0.5),
+        lambda p: p.data.copy_(torch.rand_like(p)),
+        lambda p: p.detach().add_(1),
+    ):
+        with torch.no_grad():
+            layer(x)  # keeps the matrix
+            for parameter in layer.parameters():
+                change(parameter)
+            kept = layer(x)[0]
+        torch.testing.assert_close(kept, layer(x)[0].detach())
+    layer.reset_parameters()
+    with torch.no_grad():
+        kept = layer(x)[0]
+    torch.testing.assert_close(kept, layer(x)[0].detach())
+
+
+def test_within_cached_a_map_is_computed_once():
+    layer, x = build("exprnn"), torch.randn(1, 2, 3)
+    with layer.cached():
+        before = layer(x)[0]
+        next(p for name, p in layer.named_parameters() if "weight_hh" in name).data.add_(1.0)
+        assert torch.equal(layer(x)[0], before)
+    assert not torch.equal(layer(2 * x, torch.ones(1, 2, 4))[0], before)
+
+
+def test_two_layers_share_a_matrix_by_its_parametrisation():
+    first, second = build("exprnn"), build("exprnn")
+    second.parametrizations["weight_hh_l0"] = first.parametrizations["weight_hh_l0"]
+    second(torch.randn(5, 2, 3))[0].sum().backward()
+    (angle,) = (p for name, p in first.named_parameters() if "weight_hh" in name)
+    assert angle.grad is not None
+    with torch.no_grad():
+        angle.add_(0.5)
+    assert torch.equal(first.weight_hh_l0, second.weight_hh_l0)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_one_step_without_gradients_is_the_first_of_many(name):
+    layer, x = build(name).eval(), torch.randn(3, 2, 3)
+    with torch.no_grad():
+        outputs, state = [], None
+        for now in x:
+            y, state = layer(now[None]) if state is None else layer(now[None], state)
+            outputs.append(y)
+    torch.testing.assert_close(torch.cat(outputs), layer(x)[0].detach())

@@ -7,6 +7,7 @@ import math
 import re
 from abc import ABC
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from copy import deepcopy
 from typing import Any, ClassVar, Self
 
@@ -18,6 +19,7 @@ from mnemoscope.core.errors import Description, UserError, expected, nearest, po
 from mnemoscope.nn.declared import Layer, Submodule, Weights
 from mnemoscope.nn.initialisers import Initialiser, uniform
 from mnemoscope.nn.maps.base import Transition
+from mnemoscope.nn.maps.computed import KeptMatrices
 from mnemoscope.nn.members import map_members
 from mnemoscope.nn.options import option_defaults, public_class
 
@@ -256,8 +258,36 @@ class Network(nn.Module, ABC):
             elif (module := self._modules.get(full)) is not None:
                 found[name] = Submodule(module)
             elif maps:
-                found[name] = getattr(self, full)
+                found[name] = self._matrix(full) if full in self._maps else getattr(self, full)
         return found
+
+    def _matrix(self, name: str) -> Tensor:
+        """Return a matrix that a map makes: computed, or kept from before."""
+        cached = self.__dict__.get("_cached")
+        made: Tensor
+        if cached is not None:
+            if name not in cached:
+                cached[name] = self._maps[name]()
+            made = cached[name]
+        elif KeptMatrices.usable():
+            kept: KeptMatrices = self.__dict__.setdefault("_kept", KeptMatrices())
+            made = kept.matrix(name, self._maps[name])
+        else:
+            made = self._maps[name]()
+        return made
+
+    @contextmanager
+    def cached(self) -> Iterator[Self]:
+        """Compute every map once for all calls within, whatever becomes of its parameters: for loops of single steps.
+
+        Without it, and without gradients, a map is computed again only when its parameters have changed, which is found
+        by comparing them.
+        """
+        self.__dict__["_cached"] = {}
+        try:
+            yield self
+        finally:
+            del self.__dict__["_cached"]
 
     def matrices(self, role: str = "recurrent") -> dict[str, Tensor]:
         """Return the weights of one role by their full names, maps computed: ``{"weight_hh_l0": V}``."""
@@ -396,7 +426,8 @@ class Network(nn.Module, ABC):
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         twin = nn.Module.__new__(type(self))
         memo[id(self)] = twin
-        twin.__dict__ = deepcopy(self.__dict__, memo)
+        passing = {"_kept", "_cached", "_known_states"}
+        twin.__dict__ = deepcopy({name: value for name, value in self.__dict__.items() if name not in passing}, memo)
         return twin
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -268,6 +268,11 @@ class Stack(Recurrent):
         autocast = torch._C._is_any_autocast_enabled()
         with torch.autocast(x.device.type, enabled=False) if autocast else nullcontext():
             weights = weights or self.weights(x.dtype)
+            if x.shape[0] == 1 and lengths is None and self._steps_alone():
+                given = None if state is None else self._split(state)
+                cells = given or self._start_cells(x.shape[1], x.device, x.dtype, 1, weights)
+                y, cells = self._step_cells(weights, x[0], cells)
+                return y.unsqueeze(0), self._join(cells)
             cells = self._cells_before(x, state, weights)
             for index in range(self.num_layers):
                 x = self._drop(x) if index else x
@@ -280,6 +285,10 @@ class Stack(Recurrent):
                 y = outputs[0] if len(outputs) == 1 else torch.cat(outputs, dim=-1)
                 x = self.between(weights[index * self.directions], x, y)
             return x, self._join(cells)
+
+    def _steps_alone(self) -> bool:
+        """Say whether a sequence of one step is best run as a step: decoding, one call for each action."""
+        return not (torch.is_grad_enabled() or self.bidirectional or torch.compiler.is_compiling())
 
     def _cells_before(self, x: Tensor, state: State | None, weights: list[Weights]) -> list[Any]:
         if state is not None:

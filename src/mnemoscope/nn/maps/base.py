@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
 from mnemoscope.core.errors import Description, expected
+from mnemoscope.nn.maps.computed import guard
 
 __all__ = ["Transition", "gram_error", "is_orthogonal"]
 
@@ -104,6 +105,7 @@ class Transition(nn.Module, ABC):
         vars(self)["right_inverse"] = lambda _: empty
         parametrize.register_parametrization(layer, name, self, unsafe=True)
         del vars(self)["right_inverse"]
+        guard(layer, name)
 
     @torch.no_grad()
     def reset(self, parameters: Sequence[Tensor], generator: torch.Generator | None = None) -> None:
