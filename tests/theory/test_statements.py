@@ -35,8 +35,8 @@ def stable_linear(n=6, d=2, layers=1, seed=0):
 
 def networks():
     for name in ms.nn.names():
-        if getattr(ms.nn.get(name), "kind", "") == "classifier":
-            yield name, ms.nn.create(name, features=3, rank=4, length=6, classes=2)
+        if ms.nn.get(name).kind != "recurrent":
+            yield name, ms.nn.create(name, **ms.nn.get(name).small_sizes)
             continue
         for layers in (1, 2, 3):
             yield f"{name} x {layers}", ms.nn.create(name, input_size=3, hidden_size=7, num_layers=layers)
@@ -61,7 +61,7 @@ def test_statements_are_whole(network):
 
 def test_silence_is_said():
     lstm = {s["topic"]: s for s in statements(ms.nn.LSTM(3, 8)) if s["status"] == "none"}
-    assert set(lstm) == {"fisher", "copying", "gradients", "separation"}
+    assert set(lstm) == {"fisher", "gradients", "separation"}
     assert all(s["text"].startswith("No theorem here") and s["value"] is None for s in lstm.values())
     assert not {s["topic"] for s in statements(stable_linear()) if s["status"] == "none"}
 
@@ -166,7 +166,7 @@ def test_copying_of_constrained_and_of_narrow_networks():
     assert (bound["status"], bound["value"]) == ("bound", 2)
     assert "depth-cheapest-network" not in claims_about(ms.nn.ExpRNN(2, 6, nonlinearity="identity"))
     assert "depth-copy-all-inputs" in claims_about(stable_linear(2, 3))
-    assert "no-theorem-copying" in claims_about(ms.nn.RNN(2, 6))
+    assert said(ms.nn.RNN(2, 6), "copy-state-bits")["value"] == 6 * 32 // 3
 
 
 def test_the_cheapest_network_copies_as_far():
@@ -418,6 +418,29 @@ def test_deep_linear_networks_are_wide_ones():
     assert said(layer, "depth-theorem-6")["value"] == 6
     assert "6 x" not in said(layer, "depth-theorem-6")["text"]
     assert f"{6 * (6 + 2 + 1)}" in said(layer, "depth-theorem-6")["text"]
+
+
+DECLARED = {
+    "non-negative": {"tracking-positive-eigenvalues", "tracking-real-eigenvalues", "tracking-solvable"},
+    "real diagonal": {"tracking-real-eigenvalues", "tracking-diagonal-layer", "tracking-solvable"},
+    "complex diagonal": {"tracking-solvable"},
+    "projections": {"tracking-positive-eigenvalues", "recall-keys", "recall-delta-rule"},
+    "reflections": {"tracking-reflections", "recall-keys", "recall-delta-rule"},
+}
+
+
+@pytest.mark.parametrize("transitions", DECLARED)
+def test_theorems_of_transitions_that_a_network_declares(transitions):
+    layer = ms.nn.GRU(2, 6, num_layers=2)
+    before = claims_about(layer)
+    layer.transitions = transitions
+    layer.key_size = 5 if transitions in ("projections", "reflections") else None
+    assert claims_about(layer) - before == DECLARED[transitions]
+    if transitions == "reflections":
+        assert "(the group S_5)" in said(layer, "tracking-reflections")["text"]
+        assert said(layer, "recall-keys")["value"] == 5
+    if transitions == "real diagonal":
+        assert said(layer, "tracking-real-eigenvalues")["value"] == 4
 
 
 # Others ----------------------------------------------------------------------------------------------------------

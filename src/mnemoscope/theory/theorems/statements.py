@@ -14,7 +14,7 @@ _NONE = {
     "capacity": "No theorem here gives its memory capacity: {name} has no fixed state that a readout could see.",
     "fisher": "No theorem here gives or bounds its Fisher memory: what is proved is about linear networks, and about "
     "h = phi(V h + U x + b) with a real phi that never has a slope above 1. It is measured instead.",
-    "copying": "No theorem here says how far back {name} can copy its input: what is proved is about linear networks.",
+    "copying": "No theorem here says how far back {name} can copy its input: what is proved is about fixed states.",
     "gradients": "No theorem here bounds its gradients: the Jacobians of {name} depend on its states in a way that no "
     "norm of its weights bounds usefully. They are measured instead.",
     "separation": "No theorem here gives or bounds its separation rank: what is proved is about linear networks and "

@@ -107,6 +107,17 @@ class NetworkView:
         second = self.is_a(SecondOrderRNN, CPRNN, MIRNN) and self.phi == "identity"
         return self.products or (second and self.one_way)
 
+    @property
+    def transitions(self) -> str:
+        """What the network declares of A(x) in h_t = A(x_t) h_{t-1} + b(x_t); empty where it declares nothing."""
+        return str(self.option("transitions", ""))
+
+    @property
+    def key_size(self) -> int | None:
+        """Numbers of a key by which a matrix state is read, as declared."""
+        found = self.option("key_size")
+        return None if found is None else int(found)
+
     # Matrices -----------------------------------------------------------------------------------
 
     @property
