@@ -91,13 +91,16 @@ def test_step_and_state_of_classical_networks(name, gates, elementwise, leaves, 
 
 @pytest.mark.parametrize("name", ms.nn.names("recurrent"))
 def test_every_network(name):
-    layer = ms.nn.create(name, input_size=2, hidden_size=6)
+    forms = len(ms.nn.get(name).modes) > 1
+    several = {"mode": "recurrent"} if forms else {}  # chunks are not linear at such lengths
+    several |= {"capacity": 64} if ms.nn.get(name).grows else {}
+    layer = ms.nn.create(name, input_size=2, hidden_size=6, **several)
     before = {key: value.clone() for key, value in layer.state_dict().items()}
     found = resources(layer, **SHORT)
     assert found.parameters == sum(p.numel() for p in layer.parameters())
     assert found.state_size == layer.state_size
     # torch's LSTM works in blocks of 4 kB, which are not few at so small a size
-    assert found.exponent == pytest.approx(1.0, abs=0.15 if name == "lstm" else 1e-6)
+    assert found.exponent == pytest.approx(1.0, abs=0.15 if name == "lstm" else 1e-2 if forms else 1e-6)
     assert found.uncounted == ()
     assert (found.step_p50 > 0).all()
     assert (found.step_p99 >= found.step_p50).all()

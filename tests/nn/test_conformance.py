@@ -50,13 +50,31 @@ VARIANTS = {
     "birnn-learned": ("birnn", {"output_size": 2, "learn_initial": True}),
     "cprnn-rank": ("cprnn", {"rank": 2, "bias": False}),
     "cprnn-modrelu": ("cprnn", {"nonlinearity": "modrelu"}),
+    "lru-block": ("lru", {"block": True}),
+    "mingru-block": ("mingru", {"block": True}),
+    "gated-deltanet-block": ("gated-deltanet", {"block": True, "negative_eigenvalues": True}),
+    "transformer-positions": ("transformer", {"block": True, "positions": 64}),
     "cpbirnn-rank": ("cpbirnn", {"rank": 2, "residual": True, "learn_initial": True}),
 }
 
-FACTORIES = {name: ms.nn.get(name) for name in ms.nn.names("recurrent")}
+SMALL = {
+    name: {"order": 4} for name in ("mamba", "mamba2", "s4", "s4d")
+}  # finite differences take each number of a state
+FACTORIES = {name: partial(ms.nn.get(name), **SMALL.get(name, {})) for name in ms.nn.names("recurrent")}
 FACTORIES |= {variant: partial(ms.nn.get(name), **options) for variant, (name, options) in VARIANTS.items()}
 
-COMPLEX = {"urnn", "urnn-relu", "urnn-structured", "scurnn", "scurnn-no-bias", "full-urnn-complex"}
+COMPLEX = {
+    "lru",
+    "s4",
+    "s4d",
+    "lru-block",
+    "urnn",
+    "urnn-relu",
+    "urnn-structured",
+    "scurnn",
+    "scurnn-no-bias",
+    "full-urnn-complex",
+}
 COMPLEX |= {variant for variant in VARIANTS if variant.startswith("exprnn-complex")}
 
 # Compiling is the slowest check: of the variants, those whose code differs from that of the network without options.

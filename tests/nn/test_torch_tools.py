@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import nn
 from torch.nn.utils import parametrizations, prune
+from torch.utils._pytree import tree_leaves
 
 import mnemoscope as ms
 
@@ -123,7 +124,7 @@ def test_the_last_state_has_memory_of_its_own(name):
     layer, x = build(name), torch.randn(5, 2, 3)
     output, hx = layer(x)
     before = output.clone()
-    for leaf in hx if isinstance(hx, tuple) else (hx,):
+    for leaf in tree_leaves(hx):
         leaf.detach_().zero_()
     assert torch.equal(output, before)
     output.sum().backward()

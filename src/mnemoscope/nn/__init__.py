@@ -31,16 +31,24 @@ if TYPE_CHECKING:
     from mnemoscope.nn.networks.corelnet import *
     from mnemoscope.nn.networks.cp import *
     from mnemoscope.nn.networks.cprnn import *
+    from mnemoscope.nn.networks.deltanet import *
     from mnemoscope.nn.networks.elman import *
     from mnemoscope.nn.networks.esbn import *
     from mnemoscope.nn.networks.eurnn import *
     from mnemoscope.nn.networks.exprnn import *
     from mnemoscope.nn.networks.full_urnn import *
     from mnemoscope.nn.networks.gated import *
+    from mnemoscope.nn.networks.gla import *
     from mnemoscope.nn.networks.goru import *
     from mnemoscope.nn.networks.h_detach import *
     from mnemoscope.nn.networks.henaff import *
+    from mnemoscope.nn.networks.hgrn2 import *
+    from mnemoscope.nn.networks.lru import *
+    from mnemoscope.nn.networks.mamba import *
+    from mnemoscope.nn.networks.mamba2 import *
+    from mnemoscope.nn.networks.mingru import *
     from mnemoscope.nn.networks.mirnn import *
+    from mnemoscope.nn.networks.mlstm import *
     from mnemoscope.nn.networks.mnm import *
     from mnemoscope.nn.networks.nnrnn import *
     from mnemoscope.nn.networks.ornn import *
@@ -49,10 +57,17 @@ if TYPE_CHECKING:
     from mnemoscope.nn.networks.relation_network import *
     from mnemoscope.nn.networks.relational_lstm import *
     from mnemoscope.nn.networks.relational_transformer import *
+    from mnemoscope.nn.networks.retnet import *
+    from mnemoscope.nn.networks.rglru import *
+    from mnemoscope.nn.networks.rwkv7 import *
+    from mnemoscope.nn.networks.s4 import *
+    from mnemoscope.nn.networks.s4d import *
     from mnemoscope.nn.networks.scornn import *
     from mnemoscope.nn.networks.scurnn import *
     from mnemoscope.nn.networks.second_order import *
+    from mnemoscope.nn.networks.slstm import *
     from mnemoscope.nn.networks.soft_orth import *
+    from mnemoscope.nn.networks.transformer import *
     from mnemoscope.nn.networks.tt import *
     from mnemoscope.nn.networks.urnn import *
 
