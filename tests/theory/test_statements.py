@@ -35,8 +35,10 @@ def stable_linear(n=6, d=2, layers=1, seed=0):
 
 def networks():
     for name in ms.nn.names():
-        if ms.nn.get(name).kind != "recurrent":
-            yield name, ms.nn.create(name, **ms.nn.get(name).small_sizes)
+        kind = ms.nn.get(name).kind
+        if kind != "recurrent":
+            sizes = {"features": 3, "rank": 4, "length": 6, "classes": 2} if kind == "classifier" else {}
+            yield name, ms.nn.create(name, **(sizes or ms.nn.get(name).small_sizes))
             continue
         for layers in (1, 2, 3):
             yield f"{name} x {layers}", ms.nn.create(name, input_size=3, hidden_size=7, num_layers=layers)
