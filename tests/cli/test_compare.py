@@ -3,7 +3,7 @@
 import shlex
 
 import pytest
-from tests.profiles.fake_parts import make, number, only
+from tests.profiles.fake_sections import make, number, only
 from tests.profiles.references import tiny_references
 
 import mnemoscope as ms

@@ -13,7 +13,7 @@ import time
 
 import pytest
 from tests.cli.conftest import PROGRAM
-from tests.profiles.fake_parts import fail, make, number, only
+from tests.profiles.fake_sections import fail, make, number, only
 from tests.profiles.references import tiny_references
 
 import mnemoscope as ms
@@ -86,7 +86,7 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.fixture
 def fake():
-    with only(make("fisher", 1, number("total")), make("theory", 2, number("n"), once=True)):
+    with only(make("fisher", 1, number("total")), make("theory", 2, number("n"), once=True, numbers=("n",))):
         yield
 
 
@@ -97,7 +97,7 @@ def test_the_summary_and_where_the_page_is(call, folder, fake):
     assert (
         "LSTM (recurrent): n = 3, d = 1, L = 1, state = 6, 72 parameters; freshly initialised, 5 seeds" in done.stdout
     )
-    assert "total Fisher memory   2.1 (0.1 to 4.1)" in done.stdout
+    assert re.search(r"fisher total, steps   2.1 \(0.1 to 4.1\)", done.stdout)
     assert "page: lstm.html" in done.stdout
     assert (folder / "lstm.html").is_file()
     assert (folder / "lstm.profile.json").is_file()

@@ -3,9 +3,10 @@
 import functools
 import json
 
-from tests.profiles.fake_parts import TRUE, only
+from tests.profiles.fake_sections import TRUE, only
 
 from mnemoscope.nn import NetworkSpec
+from mnemoscope.profiles import Row
 from mnemoscope.profiles.runner import Runner
 from mnemoscope.profiles.settings import Settings
 
@@ -13,7 +14,7 @@ from mnemoscope.profiles.settings import Settings
 @functools.lru_cache(maxsize=1)
 def _text():
     with only(*TRUE.values()):
-        return json.dumps(_measured())
+        return json.dumps([row.to_dict() for row in _measured()])
 
 
 def _measured():
@@ -23,4 +24,4 @@ def _measured():
 
 def tiny_references(parameters, *, quick=False):
     """Return what `mnemoscope.profiles.atlas.nearest_rows` returns, of two networks."""
-    return json.loads(_text())
+    return [Row.from_dict(row) for row in json.loads(_text())]

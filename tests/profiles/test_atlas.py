@@ -12,8 +12,9 @@ from mnemoscope.nn import NetworkSpec
 from mnemoscope.nn.parameters import count_parameters
 from mnemoscope.profiles import atlas
 from mnemoscope.profiles.atlas.builder import jobs
-from mnemoscope.profiles.atlas.file import SCHEMA, SHIPPED, VARIABLE, read, thinned, widened, write
-from mnemoscope.profiles.rows import SCHEMA as ROW_SCHEMA
+from mnemoscope.profiles.atlas.file import SCHEMA, SHIPPED, VARIABLE, read, thinned, write
+from mnemoscope.profiles.row import SCHEMA as ROW_SCHEMA
+from mnemoscope.profiles.row import Row
 
 ENVIRONMENT = {"mnemoscope": "0", "torch": "2", "date": "2026-01-01"}
 
@@ -34,7 +35,7 @@ def row(name="rnn", budget=1024, quick=False, value=1.23456789):
     against = {"status": "not applicable", "reason": "training has to be asked for", "data": {}, "scalars": {}}
     failed = {"status": "failed", "reason": "it blew up", "seconds": 0.0, "data": {}, "scalars": {}}
     theory = {"status": "done", "reason": None, "data": {"statements": []}, "scalars": {}}
-    return {
+    document = {
         "schema": ROW_SCHEMA,
         "label": name,
         "network": {"name": name, "source": name, "options": {}, "hidden_size": 3, "parameters": budget},
@@ -43,13 +44,14 @@ def row(name="rnn", budget=1024, quick=False, value=1.23456789):
         "budget": budget,
         "parts": {"fisher": fisher, "trained": against, "spectrum": failed, "theory": theory},
     }
+    return Row.from_dict(document)
 
 
 # The file --------------------------------------------------------------------------------------------------------
 
 
 def test_thinning_keeps_what_charts_need():
-    whole = widened(thinned(row()))
+    whole = Row.from_dict(thinned(row())).to_dict()
     fisher = whole["parts"]["fisher"]
     assert set(whole["parts"]) == {"fisher", "spectrum"}
     assert fisher["scalars"]["total"]["value"] == 1.23457
@@ -68,26 +70,26 @@ def test_thinning_keeps_what_charts_need():
 
 def test_thinning_twice_is_thinning_once():
     once = thinned(row())
-    again = thinned({**widened(once), "environment": ENVIRONMENT})
+    again = thinned(Row.from_dict(once))
     assert again["parts"] == once["parts"]
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_rounding_keeps_six_digits(value):
-    kept = widened(thinned(row(value=value)))["parts"]["fisher"]["scalars"]["total"]["value"]
+    kept = Row.from_dict(thinned(row(value=value))).section("fisher").scalars["total"].value
     assert math.isclose(kept, value, rel_tol=5.1e-6, abs_tol=1e-310)
 
 
 def test_what_is_written_is_read(tmp_path):
     path = tmp_path / "atlas.json"
     rows = [row("rnn", 4096), row("gru", 1024), row("rnn", 1024, quick=True)]
-    write(path, [thinned(each) for each in rows], ["a note"])
+    write(path, rows, ["a note"])
     found = read(path)
-    assert [(each["label"], each["budget"]) for each in found.rows] == [("gru", 1024), ("rnn", 4096), ("rnn", 1024)]
+    assert [(each.label, each.budget) for each in found.rows] == [("gru", 1024), ("rnn", 4096), ("rnn", 1024)]
     assert found.notes == ("a note",)
-    assert all(each["environment"] == ENVIRONMENT for each in found.rows)
+    assert all(each.environment == ENVIRONMENT for each in found.rows)
     assert found.budgets(False) == [1024, 4096]
-    assert [each["label"] for each in found.at(1024, True)] == ["rnn"]
+    assert [each.label for each in found.at(1024, True)] == ["rnn"]
 
 
 @pytest.mark.parametrize(
@@ -118,7 +120,7 @@ def test_a_broken_file_is_one_line(tmp_path, text, words):
 
 def test_every_cut_of_a_file_is_one_line(tmp_path):
     path = tmp_path / "atlas.json"
-    write(path, [thinned(row())], [])
+    write(path, [row()], [])
     whole = path.read_text()
     for length in range(0, len(whole) - 1, 97):
         path.write_text(whole[:length])
@@ -135,11 +137,11 @@ def test_a_file_that_is_not_there(tmp_path):
 
 def test_another_file_by_the_environment(tmp_path, monkeypatch):
     path = tmp_path / "mine.json"
-    write(path, [thinned(row("gru", 500))], [])
+    write(path, [row("gru", 500)], [])
     monkeypatch.setenv(VARIABLE, str(path))
-    assert [each["label"] for each in atlas.nearest_rows(7)] == ["gru"]
-    write(path, [thinned(row("lstm", 500))], [])  # a changed file is read again
-    assert [each["label"] for each in atlas.nearest_rows(7)] == ["lstm"]
+    assert [each.label for each in atlas.nearest_rows(7)] == ["gru"]
+    write(path, [row("lstm", 500)], [])  # a changed file is read again
+    assert [each.label for each in atlas.nearest_rows(7)] == ["lstm"]
     with pytest.raises(UserError, match="the atlas has no rows of this kind"):
         atlas.nearest_rows(7, quick=True)
 
@@ -230,22 +232,22 @@ def test_the_shipped_atlas_is_whole():
     found = atlas.load(SHIPPED)
     assert json.loads(SHIPPED.read_text())["schema"] == SCHEMA
     assert SHIPPED.stat().st_size < 600_000
-    there = {(each["label"], each["budget"], each["settings"]["quick"]) for each in found.rows}
+    there = {(each.label, each.budget, each.settings.quick) for each in found.rows}
     assert there == {(job.name, job.budget, job.quick) for job in jobs()}
     for each in found.rows:
-        assert set(each["environment"]) >= {"mnemoscope", "python", "torch", "numpy", "threads", "machine", "date"}
-        assert {part["status"] for part in each["parts"].values()} == {"done"}
-        assert len(each["settings"]["seeds"]) >= 3
+        assert set(each.environment) >= {"mnemoscope", "python", "torch", "numpy", "threads", "machine", "date"}
+        assert {part.status for part in each.sections.values()} == {"done"}
+        assert len(each.settings.seeds) >= 3
 
 
 @pytest.mark.parametrize("budget", atlas.BUDGETS)
 def test_shipped_rows_have_equal_parameters(budget):
     for each in atlas.load(SHIPPED).at(budget, False):
-        network = each["network"]
-        own = NetworkSpec(network["name"], input_size=network["input_size"], parameters=budget).resolved()
-        assert network["hidden_size"] == own.hidden_size
-        assert network["parameters"] == count_parameters(own.build())
-        assert network["parameters"] == pytest.approx(budget, rel=0.06)
+        network = each.network
+        own = NetworkSpec(network.name, input_size=network.input_size, parameters=budget).resolved()
+        assert network.hidden_size == own.hidden_size
+        assert network.parameters == count_parameters(own.build())
+        assert network.parameters == pytest.approx(budget, rel=0.06)
 
 
 def test_references_cover_every_family():
@@ -257,14 +259,14 @@ def test_references_cover_every_family():
 
 def test_shipped_numbers_keep_the_theorems():
     for each in atlas.load(SHIPPED).rows:
-        scalars = each["parts"]["capacity"].get("scalars", {})
-        known = [scalars[name]["value"] or 0.0 for name in ("linear", "nonlinear") if name in scalars]
-        assert sum(known) <= each["network"]["state_size"] * 1.05, each["label"]
-        if each["label"] == "linear-rnn":
-            assert scalars["linear"]["value"] == pytest.approx(each["network"]["state_size"], rel=1e-4)
-            assert scalars["nonlinear"]["value"] == pytest.approx(0, abs=1e-6)
-        if each["label"] in ("scornn", "scurnn"):
-            assert each["parts"]["spectrum"]["scalars"]["radius"]["value"] == pytest.approx(1, abs=1e-4)
+        scalars = each.section("capacity").scalars
+        known = [scalars[name].value or 0.0 for name in ("linear", "nonlinear") if name in scalars]
+        assert sum(known) <= each.network.state_size * 1.05, each.label
+        if each.label == "linear-rnn":
+            assert scalars["linear"].value == pytest.approx(each.network.state_size, rel=1e-4)
+            assert scalars["nonlinear"].value == pytest.approx(0, abs=1e-6)
+        if each.label in ("scornn", "scurnn"):
+            assert each.section("spectrum").scalars["radius"].value == pytest.approx(1, abs=1e-4)
 
 
 TIMED = {"step_microseconds"}
@@ -276,19 +278,17 @@ def reproduced(tmp_path, name, quick):
     path = tmp_path / "atlas.json"
     assert atlas.build(path, [name], [atlas.BUDGETS[0]], quick=quick) == 1
     (made,) = read(path).rows
-    (shipped,) = [each for each in atlas.load(SHIPPED).at(atlas.BUDGETS[0], quick) if each["label"] == name]
-    assert made["network"] == shipped["network"]
-    assert made["settings"] == shipped["settings"]
-    assert set(made["parts"]) == set(shipped["parts"])
-    for part, found in made["parts"].items():
-        assert found["status"] == shipped["parts"][part]["status"]
-        assert set(found["data"]) == set(shipped["parts"][part]["data"])
-        assert set(found["scalars"]) == set(shipped["parts"][part]["scalars"])
-        for entry, number in found["scalars"].items():
+    (shipped,) = [each for each in atlas.load(SHIPPED).at(atlas.BUDGETS[0], quick) if each.label == name]
+    assert (made.network, made.settings) == (shipped.network, shipped.settings)
+    assert set(made.sections) == set(shipped.sections)
+    for section, found in made.sections.items():
+        kept = shipped.section(section)
+        assert (found.status, set(found.data), set(found.scalars)) == (kept.status, set(kept.data), set(kept.scalars))
+        for entry, number in found.scalars.items():
             if entry not in TIMED:
-                value = shipped["parts"][part]["scalars"][entry]["value"]
+                value = kept.scalars[entry].value
                 close = None if value is None else pytest.approx(value, rel=1e-3, abs=COUNTED.get(entry, 1e-6))
-                assert number["value"] == close
+                assert number.value == close
 
 
 def test_a_shipped_row_is_what_its_command_makes(tmp_path):

@@ -1,10 +1,11 @@
 """`profile` and `compare` in Python, and the page that they make."""
 
+import dataclasses
 import json
 
 import pytest
 import torch
-from tests.profiles.fake_parts import fail, make, number, only
+from tests.profiles.fake_sections import fail, make, number, only
 from tests.profiles.references import tiny_references
 from torch import nn
 
@@ -13,7 +14,8 @@ from mnemoscope.core.errors import UserError
 from mnemoscope.core.references import REFERENCES
 from mnemoscope.profiles.atlas import references as atlas
 from mnemoscope.profiles.page import keyed
-from mnemoscope.profiles.profile import Profile, compare, profile
+from mnemoscope.profiles.profile import Profile, compare, profile, read_profile
+from mnemoscope.profiles.row import NetworkFacts, Row
 from mnemoscope.report import Plane, render
 
 
@@ -37,7 +39,7 @@ def pair():
 
 
 def test_the_row_has_the_schema(gru):
-    (row,) = gru.rows
+    row = gru.rows[0].to_dict()
     assert row["schema"] == "mnemoscope.profile/1"
     assert row["network"]["weights"] == "initialised"
     assert row["settings"]["seeds"] == [0, 1]
@@ -109,7 +111,7 @@ def test_differences_are_to_the_first_with_an_interval(pair):
 
 
 def test_networks_with_the_same_weights_are_paired():
-    with only(make("capacity", 1, number("linear"))):
+    with only(make("capacity", 1, number())):
         found = compare(ms.nn.RNN(1, 2), ms.nn.RNN(1, 2), quick=True)
         assert found.to_dict()["differences"][0]["how"].startswith("no interval: one set of weights")
         relu = ms.nn.NetworkSpec("rnn", hidden_size=3, nonlinearity="relu")
@@ -126,16 +128,16 @@ def test_a_module_is_measured_with_its_own_weights():
     torch.manual_seed(0)
     with only(make("a", 1, number())):
         found = profile(nn.GRU(2, 3), quick=True)
-    assert found.rows[0]["network"]["weights"] == "trained"
-    assert found.rows[0]["network"]["source"] == "a module of class GRU, given in Python"
+    assert found.rows[0].network.weights == "trained"
+    assert found.rows[0].network.source == "a module of class GRU, given in Python"
     assert "weights of its own" in found.page.subtitle
 
 
 def test_a_class_is_drawn_anew_for_every_seed():
     with only(make("a", 1, number())):
         found = profile(nn.GRU, hidden_size=3, quick=True)
-    assert found.rows[0]["network"]["weights"] == "initialised"
-    assert found.rows[0]["settings"]["seeds"] == [0, 1, 2]
+    assert found.rows[0].network.weights == "initialised"
+    assert found.rows[0].settings.seeds == (0, 1, 2)
 
 
 def test_a_module_that_cannot_be_adapted_says_which_call_would_work():
@@ -146,7 +148,7 @@ def test_a_module_that_cannot_be_adapted_says_which_call_would_work():
 def test_options_go_to_the_constructor():
     with only(make("a", 1, number())):
         found = profile("cprnn", hidden_size=3, rank=2, quick=True)
-    assert found.rows[0]["network"]["options"] == {"rank": 2}
+    assert found.rows[0].network.options == {"rank": 2}
     with pytest.raises(UserError, match="rnn cannot be built|RNN has no option"):
         profile("rnn", hidden_size=3, rank=2)
 
@@ -172,15 +174,15 @@ def test_results_are_taken_up_from_beside_the_page(tmp_path):
         first = profile("rnn", hidden_size=3, quick=True, html=tmp_path / "x.html")
         again = profile("rnn", hidden_size=3, quick=True, html=tmp_path / "x.html")
     assert calls == [0, 1, 2]
-    assert first.rows[0]["parts"] == again.rows[0]["parts"]
+    assert first.rows[0].sections == again.rows[0].sections
     assert (tmp_path / "x.profile.json").is_file()
 
 
 def test_references_are_measured_anew_at_equal_parameters():
     with only(make("a", 1, number())):
         found = profile("gru", hidden_size=5, quick=True, fresh=True)
-    own = found.rows[0]["network"]["parameters"]
-    counts = {row["label"]: row["network"]["parameters"] for row in found.references}
+    own = found.rows[0].network.parameters
+    counts = {row.label: row.network.parameters for row in found.references}
     assert set(counts) == {"rnn", "orth-rnn"}
     for count in counts.values():
         assert abs(count - own) <= 2 * 11 + 3  # half the step from one size to the next: (n + 1)^2 - n^2
@@ -188,11 +190,44 @@ def test_references_are_measured_anew_at_equal_parameters():
 
 
 def test_equal_labels_are_told_apart():
-    row = {"label": "rnn", "network": {"hidden_size": 4}, "parts": {}}
-    other = {"label": "rnn", "network": {"hidden_size": 8}, "parts": {}}
+    row, other = (Row(label="rnn", network=NetworkFacts(hidden_size=size)) for size in (4, 8))
     found = keyed([row, other, row], ["rnn n=8"])
-    assert [each["key"] for each in found] == ["rnn n=4", "rnn n=8 (reference)", "rnn n=4 (2)"]
-    assert "key" not in row
+    assert [each.key for each in found] == ["rnn n=4", "rnn n=8 (reference)", "rnn n=4 (2)"]
+    assert row.key == "rnn"
+
+
+def test_a_page_is_drawn_again_from_its_json(gru, pair, tmp_path):
+    for found in (gru, pair):
+        path = tmp_path / "x.json"
+        path.write_text(json.dumps(found.to_dict()))
+        again = read_profile(path)
+        assert again.to_dict() == found.to_dict()
+        assert render(again.page) == render(dataclasses.replace(found, command="").page)
+        assert str(again) == str(found)
+
+
+def test_an_older_profile_has_the_defaults_of_what_it_had_not():
+    old = {"schema": "mnemoscope.profile/1", "label": "rnn", "network": {"name": "rnn"}, "parts": {"fisher": {}}}
+    (row,) = Profile.from_dict(old).rows
+    assert row.section("fisher").done
+    assert (row.network.causal, row.settings.quick, row.section("card").status) == (True, False, "stopped")
+
+
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        ([], "the schema of a profile must be 'mnemoscope.profile/1' or 'mnemoscope.comparison/1', got []"),
+        ({"schema": "mnemoscope.profile/9"}, "got 'mnemoscope.profile/9'"),
+        ({"schema": "mnemoscope.profile/1"}, "this is not the Row of a profile"),
+        ({"schema": "mnemoscope.profile/1", "label": "a", "network": 3}, "must be an object of JSON, got 3"),
+        ({"schema": "mnemoscope.comparison/1", "profiles": 3}, "this is not a whole profile"),
+    ],
+)
+def test_what_is_no_profile(document, said, tmp_path):
+    (tmp_path / "x.json").write_text(json.dumps(document))
+    with pytest.raises(UserError) as raised:
+        read_profile(tmp_path / "x.json")
+    assert said in str(raised.value)
 
 
 def test_hostile_names_stay_text(tmp_path):

@@ -5,13 +5,13 @@ from fractions import Fraction
 
 import pytest
 import torch
-from tests.profiles.fake_parts import fail, make, number, only, refuse
+from tests.profiles.fake_sections import fail, make, number, only, refuse
 
 from mnemoscope.core.errors import UserError
 from mnemoscope.nn import NetworkSpec
+from mnemoscope.profiles import Measurement, Scalar
 from mnemoscope.profiles.results import Store
 from mnemoscope.profiles.runner import Runner
-from mnemoscope.profiles.section import PartResult, Scalar
 from mnemoscope.profiles.settings import Settings
 
 RNN = NetworkSpec("rnn", hidden_size=3)
@@ -20,14 +20,14 @@ RNN = NetworkSpec("rnn", hidden_size=3)
 def run(*classes, targets=(RNN,), store=None, watch=None, **settings):
     with only(*classes):
         runner = Runner(list(targets), Settings(**settings), store)
-        return runner, runner.run(watch)
+        return runner, [row.to_dict() for row in runner.run(watch)]
 
 
 def test_every_part_comes_once_before_further_seeds():
     seen = []
     first, second = make("a", 1, number()), make("b", 2, number(), once=True)
     run(first, second, seeds=3, watch=lambda piece, done, total: seen.append((piece, done, total)))
-    assert [(piece.part.name, piece.seed) for piece, _, _ in seen[:-1]] == [("a", 0), ("b", 0), ("a", 1), ("a", 2)]
+    assert [(piece.section.name, piece.seed) for piece, _, _ in seen[:-1]] == [("a", 0), ("b", 0), ("a", 1), ("a", 2)]
     assert [done for _, done, _ in seen] == [0.0, 1.0, 2.0, 3.0, 4.0]
     assert {total for _, _, total in seen} == {4.0}
 
@@ -72,13 +72,19 @@ def test_one_seed_that_fails_is_named():
 
 def test_numbers_that_json_cannot_hold_become_none_with_a_note():
     def infinite(context):
-        return PartResult(scalars={"k": Scalar(value=float("inf"))}, data={"curve": [float("nan"), 1.0]})
+        return Measurement(scalars={"k": Scalar(value=float("inf"))}, data={"curve": [float("nan"), 1.0]})
 
-    _, (row,) = run(make("a", 1, infinite, averaged=("curve",)), seeds=2)
+    _, (row,) = run(make("a", 1, infinite, averaged=("curve",), numbers=("k",)), seeds=2)
     assert row["parts"]["a"]["scalars"]["k"]["value"] is None
     assert row["parts"]["a"]["scalars"]["k"]["note"] == "it is inf"
     assert row["parts"]["a"]["data"]["curve"] == [None, 1.0]
     json.dumps(row, allow_nan=False)
+
+
+def test_a_number_that_is_not_declared_is_a_fault_of_the_section():
+    _, (row,) = run(make("a", 1, number("other")), seeds=1)
+    assert row["parts"]["a"]["status"] == "failed"
+    assert "the section 'a' declares no quantity 'other'; it has total" in row["parts"]["a"]["reason"]
 
 
 def test_the_budget_stops_what_would_not_fit():
@@ -114,7 +120,7 @@ def test_an_interrupted_run_leaves_rows_and_goes_on_bit_for_bit(tmp_path):
             raise KeyboardInterrupt
         generator = torch.Generator().manual_seed(context.seed)
         value = float(torch.rand((), generator=generator, dtype=torch.float64))
-        return PartResult(scalars={"total": Scalar(value=value)}, data={"curve": [value / 3]})
+        return Measurement(scalars={"total": Scalar(value=value)}, data={"curve": [value / 3]})
 
     parts = make("a", 1, counted, averaged=("curve",)), make("b", 2, number())
     runner, (row,) = run(*parts, seeds=4, store=Store(tmp_path / "x.json"))

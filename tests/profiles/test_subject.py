@@ -48,8 +48,8 @@ def test_names_files_classes_and_modules(file):
 
 def test_facts():
     found = facts_of(NetworkSpec("lstm", hidden_size=5, input_size=2), ms.nn.LSTM(2, 5))
-    assert found["parameters"] == 4 * 5 * (5 + 2) + 8 * 5  # torch has two biases
-    assert (found["state_size"], found["kind"], found["name"], found["class"]) == (10, "recurrent", "lstm", "LSTM")
+    assert found.parameters == 4 * 5 * (5 + 2) + 8 * 5  # torch has two biases
+    assert (found.state_size, found.kind, found.name, found.class_name) == (10, "recurrent", "lstm", "LSTM")
 
 
 def test_the_fingerprint_knows_weights_code_and_settings(file):

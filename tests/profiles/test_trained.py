@@ -8,7 +8,7 @@ import pytest
 import mnemoscope as ms
 from mnemoscope.core.errors import UserError
 from mnemoscope.nn import NetworkSpec
-from mnemoscope.profiles.section import Context
+from mnemoscope.profiles import Context, Row
 from mnemoscope.profiles.sections.trained import TASKS, Trained
 from mnemoscope.profiles.settings import Settings
 from mnemoscope.profiles.subject import facts_of
@@ -74,7 +74,7 @@ def test_it_has_to_be_asked_for():
     network = ms.nn.RNN(1, 6)
     assert "--train" in Trained().reason_against(network, Context())
     assert Trained().reason_against(network, context()) is None
-    own = Context(train_minutes=1.0, trained=True)
+    own = Context(train_minutes=1.0)
     assert "give the class" in Trained().reason_against(network, own)
     assert "kind" in Trained().reason_against(ms.nn.TT(2, 3, 4, 5), context())
 
@@ -113,19 +113,16 @@ def test_numbers_are_those_of_the_search(asked):
 
 
 def test_page(asked):
-    from mnemoscope.profiles.results import merge, unit_of
+    from mnemoscope.profiles.results import merge, seed_result
 
-    part = Trained()
-    row = {
-        "label": "rnn",
-        "command": "rnn --hidden 6",
-        "parts": {"trained": merge(part, {4: unit_of(part.run(None, context()), 1.0)}, 1)},
-    }
-    section = part.section([row, {"label": "lstm", "parts": {}}], ["rnn"])
+    trained = Trained()
+    found = merge(trained, {4: seed_result(trained, trained.run(None, context()), 1.0)}, 1)
+    row = Row(label="rnn", command="rnn --hidden 6", sections={"trained": found})
+    section = trained.draw([row, Row(label="lstm")], ["rnn"])
     assert section.headline.value == "10"
     assert len(section.figures) == 1 + len(TASKS)
     assert section.figures[1].command == "mnemoscope profile rnn --hidden 6 --train --minutes 10"
-    assert part.section([{"label": "lstm", "parts": {}}], ["lstm"]) is None
+    assert trained.draw([Row(label="lstm")], ["lstm"]) is None
 
 
 def test_minutes_must_be_above_zero():
@@ -140,7 +137,7 @@ def test_another_number_of_minutes_is_another_result():
 @pytest.mark.slow
 def test_really_trained(tmp_path):
     done = ms.profile("rnn", hidden_size=8, quick=True, train_minutes=0.5, html=tmp_path / "page.html")
-    part = done.rows[0]["parts"]["trained"]
-    assert part["status"] == "done"
-    assert set(part["scalars"]) == {task.name.replace("-", "_") for task in TASKS}
+    found = done.rows[0].section("trained")
+    assert found.done
+    assert set(found.scalars) == {task.name.replace("-", "_") for task in TASKS}
     assert "What it learns to remember" in (tmp_path / "page.html").read_text()

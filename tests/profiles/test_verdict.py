@@ -7,12 +7,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mnemoscope.core.intervals import mean_interval
-from mnemoscope.profiles.verdict.axes import AXES, Axis
-from mnemoscope.profiles.verdict.judgement import judge
-from mnemoscope.profiles.verdict.numbers import Measured, compared, goodness, spoken
-from mnemoscope.profiles.verdict.statements import verdict
+from mnemoscope.profiles import Estimate, Quantity, all_sections
+from mnemoscope.profiles import verdict as verdicts
+from mnemoscope.profiles.row import SCHEMA, Row
+from mnemoscope.profiles.section import judged_quantities
+from mnemoscope.profiles.verdict.judgement import compared, judge, spoken
 
-SCALARS = [(axis.part, axis.scalar) for axis in AXES]
+AXES = judged_quantities(all_sections())
+SCALARS = [(axis.section, axis.name) for axis in AXES]
+
+
+def verdict(row, references):
+    read = [Row.from_dict({"schema": SCHEMA, **each}) for each in (row, *references)]
+    return verdicts.verdict(read[0], read[1:], AXES)
 
 
 def scalar(seeds, unit=""):
@@ -158,16 +165,16 @@ def test_trained_weights_are_told_apart():
 
 
 def test_one_set_of_weights_against_several_uses_the_prediction_interval():
-    axis = next(each for each in AXES if each.scalar == "linear")
-    several = Measured(10.0, 7.5, 12.5, (9.0, 10.0, 11.0))
+    axis = next(each for each in AXES if each.name == "linear")
+    several = Estimate(value=10.0, lower=7.5, upper=12.5, seeds=(9.0, 10.0, 11.0))
     # 95% of single values lie within t(0.975, 2) s sqrt(1 + 1/3) = 4.303 * 1.1547 = 4.968 of the mean.
     for value, outcome in ((14.9, "open"), (15.0, "better"), (5.1, "open"), (5.0, "worse")):
-        assert compared(Measured(value, None, None, (value,)), several, axis) == outcome
+        assert compared(Estimate(value=value, seeds=(value,)), several, axis) == outcome
         turned = {"better": "worse", "worse": "better", "open": "open"}[outcome]
-        assert compared(several, Measured(value, None, None, (value,)), axis) == turned
-    single = Measured(3.0, None, None, (3.0,))
-    assert compared(single, Measured(9.0, None, None, (9.0,)), axis) == "open"
-    assert compared(Measured(3.0, 2.9, 3.1, (3.0,)), Measured(9.0, 8.0, 10.0, (9.0,)), axis) == "worse"
+        assert compared(several, Estimate(value=value, seeds=(value,)), axis) == turned
+    single, known = Estimate(value=3.0, seeds=(3.0,)), Estimate(value=3.0, lower=2.9, upper=3.1, seeds=(3.0,))
+    assert compared(single, Estimate(value=9.0, seeds=(9.0,)), axis) == "open"
+    assert compared(known, Estimate(value=9.0, lower=8.0, upper=10.0, seeds=(9.0,)), axis) == "worse"
 
 
 # Random tables ---------------------------------------------------------------------------------------------------
@@ -191,7 +198,7 @@ def known(one, part, name):
     return None if found is None or found["value"] is None else found["value"]
 
 
-def better(a, b, axis: Axis):
+def better(a, b, axis: Quantity):
     return {"higher": a > b, "lower": a < b, "zero": abs(a) < abs(b)}[axis.better]
 
 
@@ -202,16 +209,16 @@ def test_the_verdict_never_contradicts_the_numbers(case):
     said = verdict(mine, others)
     assert said
     for axis in AXES:
-        own = known(mine, axis.part, axis.scalar)
-        found = [each for each in said if re.search(rf"mine( is [a-z ]+ at|,) {axis.name}: ", each.text)]
+        own = known(mine, axis.section, axis.name)
+        found = [each for each in said if re.search(rf"mine( is [a-z ]+ at|,) {axis.axis.name}: ", each.text)]
         if own is None:
             assert not found
-            assert any("Not judged" in each.text and axis.name in each.text for each in said)
+            assert any("Not judged" in each.text and axis.axis.name in each.text for each in said)
             continue
         (each,) = found
-        rivals = [value for one in others if (value := known(one, axis.part, axis.scalar)) is not None]
-        scalar = mine["parts"][axis.part]["scalars"][axis.scalar]
-        assert spoken(Measured(own, scalar["lower"], scalar["upper"], ()), axis) in each.text
+        rivals = [value for one in others if (value := known(one, axis.section, axis.name)) is not None]
+        scalar = mine["parts"][axis.section]["scalars"][axis.name]
+        assert spoken(Estimate(value=own, lower=scalar["lower"], upper=scalar["upper"]), axis) in each.text
         if not rivals:
             assert not re.search(r"rank \d", each.text)
             continue
@@ -240,9 +247,9 @@ def test_advice_is_always_better_than_what_it_replaces(case):
     advice = [each for each in verdict(mine, others) if each.text.startswith("Instead of")]
     assert len(advice) == len(bad)
     for each in advice:
-        axis = next(axis for axis in AXES if f"for {axis.name}, try" in each.text)
+        axis = next(axis for axis in AXES if f"for {axis.axis.name}, try" in each.text)
         other = by_name[re.search(r"try (net\d+) with", each.text)[1]]
-        assert better(known(other, axis.part, axis.scalar), known(mine, axis.part, axis.scalar), axis)
+        assert better(known(other, axis.section, axis.name), known(mine, axis.section, axis.name), axis)
 
 
 @settings(max_examples=50)
@@ -258,21 +265,17 @@ def test_every_adjective_has_a_number(case):
 
 @given(st.sampled_from(AXES), seeds, seeds)
 def test_comparing_is_fair(axis, one, other):
-    numbers = [
-        Measured(s["value"], s["lower"], s["upper"], tuple(v for v in s["seeds"] if v is not None))
-        for s in (scalar(one), scalar(other))
-        if s["value"] is not None
-    ]
+    numbers = [Estimate.from_dict(s) for s in (scalar(one), scalar(other)) if s["value"] is not None]
     if len(numbers) < 2:
         return
     forth, back = compared(numbers[0], numbers[1], axis), compared(numbers[1], numbers[0], axis)
     assert {forth, back} in ({"open"}, {"better", "worse"})
     assert compared(numbers[0], numbers[0], axis) == "open"
     if forth == "better":
-        assert goodness(numbers[0].value, axis) > goodness(numbers[1].value, axis)
+        assert axis.goodness(numbers[0].value) > axis.goodness(numbers[1].value)
 
 
 def test_judging_takes_every_axis_that_has_a_number():
-    mine = row("mine", {key: [1.0, 2.0] for key in SCALARS})
-    assert [each.axis for each in judge(mine, [])] == list(AXES)
-    assert math.isclose(judge(mine, [])[0].number.value, 1.5)
+    mine = Row.from_dict({"schema": SCHEMA, **row("mine", {key: [1.0, 2.0] for key in SCALARS})})
+    assert [each.quantity for each in judge(mine, [], AXES)] == AXES
+    assert math.isclose(judge(mine, [], AXES)[0].number.value, 1.5)

@@ -1,7 +1,8 @@
-"""The commands ``atlas show`` and ``atlas build``: the reference networks that every profile is set beside."""
+"""Commands ``atlas show`` and ``atlas build``: the reference networks that every profile is set beside."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,20 +12,9 @@ from mnemoscope.cli.terminal import Json, console, error_console, print_json, qu
 
 if TYPE_CHECKING:
     from mnemoscope.profiles.atlas import Atlas
-    from mnemoscope.profiles.rows import Row
+    from mnemoscope.profiles.row import Row
 
 __all__ = ["app"]
-
-COLUMNS = {
-    "linear": ("capacity", "linear"),
-    "nonlinear": ("capacity", "nonlinear"),
-    "Fisher total": ("fisher", "total"),
-    "half-life": ("fisher", "half_life"),
-    "gradient rate": ("gradients", "rate"),
-    "separation": ("separation", "soft_8"),
-    "multiply-adds": ("card", "multiply_adds"),
-}
-"""The numbers that the table shows: a part and a scalar of it."""
 
 _ROOM = 200
 """Columns of a terminal that has room for the intervals."""
@@ -71,7 +61,7 @@ def show(
     found = load(None if file is None else Path(file))
     rows = _chosen(found, names or [], budget or [], quick)
     if json:
-        made = [dict(row) for row in rows]
+        made = [row.to_dict() for row in rows]
         print_json({"file": str(found.path), "notes": list(found.notes), "rows": made})
         return
     _print_table(rows)
@@ -129,17 +119,17 @@ def _chosen(found: Atlas, names: list[str], budgets: list[int], quick: bool) -> 
         if budget not in there:
             raise expected("--budget", f"one of {', '.join(map(str, there)) or 'none'}", Description(str(budget)))
     rows = [row for each in budgets or there for row in found.at(each, quick)]
-    known = sorted({row["label"] for row in rows})
+    known = sorted({row.label for row in rows})
     for name in names:
         if name not in known:
             near = nearest(name, known)
             hint = f"did you mean {near!r}?" if near else f"it has {', '.join(known)}"
             raise UserError(f"the atlas has no {name!r}; {hint}")
-    return [row for row in rows if not names or row["label"] in names]
+    return [row for row in rows if not names or row.label in names]
 
 
-def _environments(rows: list[Row]) -> list[dict[str, Any]]:
-    return [row["environment"] for row in rows]
+def _environments(rows: list[Row]) -> list[Mapping[str, Any]]:
+    return [row.environment for row in rows]
 
 
 def _print_table(rows: list[Row]) -> None:
@@ -147,19 +137,20 @@ def _print_table(rows: list[Row]) -> None:
 
     from mnemoscope.core.numbers import number
     from mnemoscope.profiles.drawing import spoken
-    from mnemoscope.profiles.rows import scalar, value
+    from mnemoscope.profiles.section import all_sections, judged_quantities
 
+    judged = {each.axis.column: each for each in judged_quantities(all_sections()) if each.axis is not None}
     out = console(wide=True)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for title in ("budget", "network", "n", "parameters", *COLUMNS):
+    for title in ("budget", "network", "n", "parameters", *judged):
         table.add_column(title, justify="left" if title == "network" else "right", no_wrap=True)
     for row in rows:
-        network = row["network"]
+        found = [row.scalar(each) for each in judged.values()]
         if out.width >= _ROOM:
-            numbers = [spoken(scalar(row, part, entry)) for part, entry in COLUMNS.values()]
+            numbers = [spoken(each) for each in found]
         else:
-            numbers = [number(value(row, part, entry)) for part, entry in COLUMNS.values()]
-        sizes = [f"{row['budget']:,}", row["label"], str(network["hidden_size"]), f"{network['parameters']:,}"]
-        table.add_row(*sizes, *numbers)
+            numbers = [number(None if each is None else each.value) for each in found]
+        network = row.network
+        table.add_row(f"{row.budget:,}", row.label, str(network.hidden_size), f"{network.parameters:,}", *numbers)
     out.width = max(out.width, _LEAST)
     out.print(table)

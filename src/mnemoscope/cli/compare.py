@@ -1,4 +1,4 @@
-"""The command ``compare``: several networks side by side on one page, with their differences."""
+"""Command ``compare``: several networks side by side on one page, with their differences."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from mnemoscope.cli.profiling import (
-    Asked,
+from mnemoscope.cli.profile import (
     Budget,
     DryRun,
     Export,
@@ -16,6 +15,7 @@ from mnemoscope.cli.profiling import (
     Html,
     InputSize,
     Layers,
+    ProfileOptions,
     Quick,
     Seed,
     Seeds,
@@ -61,18 +61,18 @@ def compare(
     import shlex
 
     from mnemoscope.cli.options import named_values
-    from mnemoscope.cli.profiling import run, sizes_of
+    from mnemoscope.cli.profile import run_profile, sizes_of
     from mnemoscope.core.errors import Description, expected
     from mnemoscope.nn import NetworkSpec
 
     if len(networks) < 2:
         raise expected("compare", "given at least two networks", Description(" ".join(networks)))
-    asked = Asked(html, json, quick, fresh, seed, seeds, minutes, export, dry_run, train)
-    asked.settings()
+    chosen = ProfileOptions(html, json, quick, fresh, seed, seeds, minutes, export, dry_run, train)
+    chosen.settings()
     sizes, values = sizes_of(hidden, input_size, layers), named_values(options or (), "--set")
     bare = [NetworkSpec(name) for name in networks]
     specs = [each if each.trained else each.replace(**sizes, options=values) for each in bare]
     flags = {"hidden_size": "--hidden", "input_size": "--input-size", "num_layers": "--layers"}
     words = [*map(shlex.quote, networks), *(f"{flags[name]} {value}" for name, value in sizes.items())]
     words += [f"--set {shlex.quote(text)}" for text in options or ()]
-    run(f"mnemoscope compare {' '.join(words)}", specs, asked)
+    run_profile(f"mnemoscope compare {' '.join(words)}", specs, chosen)

@@ -1,30 +1,101 @@
-"""The command ``profile``: the memory profile of one network, in the terminal and as a page."""
+"""Command ``profile``: the memory profile of one network, in the terminal and as a page."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import shlex
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.table import Table
 
-from mnemoscope.cli.profiling import (
-    Asked,
-    Budget,
-    DryRun,
-    Export,
-    Fresh,
-    Hidden,
-    Html,
-    InputSize,
-    Layers,
-    Quick,
-    Seed,
-    Seeds,
-    Set,
-    Train,
-)
-from mnemoscope.cli.terminal import Json
+from mnemoscope.cli.terminal import FAILURE, Json, console, error_console, print_json, quiet
 
-__all__ = ["profile"]
+if TYPE_CHECKING:
+    from mnemoscope.nn import NetworkSpec
+    from mnemoscope.profiles.profile import Profile
+    from mnemoscope.profiles.runner import Piece, Runner, Watch
+    from mnemoscope.profiles.settings import Settings
+
+__all__ = ["Budget", "DryRun", "Export", "Fresh", "Hidden", "Html", "InputSize", "Layers", "ProfileOptions", "Quick"]
+__all__ += ["Seed", "Seeds", "Set", "Train", "profile", "run_profile", "sizes_of"]
+
+_PANEL = "The network"
+_WORK = "The work"
+_MINUTES = 10.0
+"""Of training, where none are given."""
+
+Hidden = Annotated[int | None, typer.Option("--hidden", help="Hidden size n. Default: 64.", rich_help_panel=_PANEL)]
+InputSize = Annotated[
+    int | None,
+    typer.Option("--input-size", help="Numbers per step of the input, d. Default: 1.", rich_help_panel=_PANEL),
+]
+Layers = Annotated[int | None, typer.Option("--layers", help="Layers. Default: 1.", rich_help_panel=_PANEL)]
+Set = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        "--option",
+        metavar="NAME=VALUE",
+        help="An argument of the network's constructor, as in rank=8; may be repeated.",
+        rich_help_panel=_PANEL,
+    ),
+]
+Html = Annotated[
+    str | None,
+    typer.Option(
+        "--html", metavar="PATH", help="Where the page goes; by default into this folder, with --json nowhere."
+    ),
+]
+Export = Annotated[
+    str | None,
+    typer.Option(
+        "--export", metavar="FOLDER", help="Write figures (SVG, PDF), tables (CSV, LaTeX), methods and BibTeX there."
+    ),
+]
+Quick = Annotated[bool, typer.Option("--quick", help="A first look within seconds.", rich_help_panel=_WORK)]
+Fresh = Annotated[
+    bool,
+    typer.Option(
+        "--fresh", help="Measure the references too, at equal parameters; takes minutes.", rich_help_panel=_WORK
+    ),
+]
+Seed = Annotated[int, typer.Option("--seed", help="The first seed, of weights and inputs.", rich_help_panel=_WORK)]
+Seeds = Annotated[
+    int | None,
+    typer.Option(
+        "--seeds",
+        help="How many sets of weights. Default: 5, with --quick 3.",
+        rich_help_panel=_WORK,
+        show_default=False,
+    ),
+]
+Budget = Annotated[
+    float | None,
+    typer.Option(
+        "--minutes",
+        "--budget",
+        metavar="MINUTES",
+        help="Time to measure in; with --train, to train in.",
+        rich_help_panel=_WORK,
+    ),
+]
+Train = Annotated[
+    bool,
+    typer.Option(
+        "--train",
+        help="Also train it on five tasks, for --minutes in all. Default: 10 minutes.",
+        rich_help_panel=_WORK,
+    ),
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Say what would be measured and how long it takes.", rich_help_panel=_WORK)
+]
+
 
 Network = Annotated[
     str,
@@ -59,12 +130,203 @@ def profile(
     seeds, a saved network with its own. Results are kept beside the page and taken up again after an interruption.
     """
     from mnemoscope.cli.options import named_values
-    from mnemoscope.cli.profiling import run, sizes_of
     from mnemoscope.nn import NetworkSpec
     from mnemoscope.profiles.subject import network_words
 
-    asked = Asked(html, json, quick, fresh, seed, seeds, minutes, export, dry_run, train)
-    asked.settings()
+    chosen = ProfileOptions(html, json, quick, fresh, seed, seeds, minutes, export, dry_run, train)
+    chosen.settings()
     sizes = sizes_of(hidden, input_size, layers)
     spec = NetworkSpec(network, options=named_values(options or (), "--set")).replace(**sizes)
-    run(f"mnemoscope profile {network_words(spec)}", [spec], asked)
+    run_profile(f"mnemoscope profile {network_words(spec)}", [spec], chosen)
+
+
+@dataclass(frozen=True)
+class ProfileOptions:
+    """Options of ``profile`` and ``compare`` besides the networks, as they were typed."""
+
+    html: str | None
+    json: bool
+    quick: bool
+    fresh: bool
+    seed: int
+    seeds: int | None
+    minutes: float | None
+    export: str | None
+    dry_run: bool
+    train: bool = False
+
+    def settings(self) -> Settings:
+        """Return what it means, or raise one line about a number that cannot be."""
+        from mnemoscope.core.errors import expected, positive_int
+        from mnemoscope.profiles.settings import Settings
+
+        if self.minutes is not None and not self.minutes > 0:
+            raise expected("--minutes", "above zero", self.minutes)
+        if self.seeds is not None:
+            positive_int("--seeds", self.seeds)
+        if self.seed < 0:
+            raise expected("--seed", "a whole number of at least 0", self.seed)
+        budget = None if self.minutes is None or self.train else 60 * self.minutes
+        train_minutes = (self.minutes or _MINUTES) if self.train else None
+        return Settings(quick=self.quick, seed=self.seed, seeds=self.seeds, budget=budget, train_minutes=train_minutes)
+
+    def page(self, name: str) -> Path | None:
+        """Return where the page goes: as it was typed, or into this folder under the network's name."""
+        if self.html is not None:
+            return Path(self.html)
+        slug = "".join(c if c.isalnum() or c in "-." else "-" for c in name).strip("-.") or "network"
+        return None if self.json else Path(f"{slug}.html")
+
+    def words(self) -> str:
+        """Return the options as they are typed, without the budget: to go on or to make the page again."""
+        found = ["--quick"] if self.quick else []
+        found += ["--fresh"] if self.fresh else []
+        found += [f"--seed {self.seed}"] if self.seed else []
+        found += [f"--seeds {self.seeds}"] if self.seeds is not None else []
+        found += [f"--train --minutes {self.minutes or _MINUTES:g}"] if self.train else []
+        return " ".join(found)
+
+
+def sizes_of(hidden: int | None, input_size: int | None, layers: int | None) -> dict[str, int]:
+    """Return the sizes that were given, as constructors name them, or raise about one that is none."""
+    from mnemoscope.core.errors import positive_int
+
+    given = {"hidden_size": ("--hidden", hidden), "input_size": ("--input-size", input_size)}
+    given["num_layers"] = ("--layers", layers)
+    return {name: positive_int(flag, value) for name, (flag, value) in given.items() if value is not None}
+
+
+def run_profile(what: str, specs: Sequence[NetworkSpec], chosen: ProfileOptions) -> None:
+    """Profile networks and print what was found; `what` is the command with its networks, as it is typed."""
+    from mnemoscope.profiles.profile import Profiling
+
+    settings = chosen.settings()
+    page = chosen.page(" vs ".join(spec.label for spec in specs))
+    _check_folder(chosen.export)
+    words = (what, chosen.words(), f"--html {shlex.quote(str(page))}" if page else "")
+    command = " ".join(word for word in words if word)
+    with quiet():
+        work = Profiling(specs, settings, html=page, fresh=chosen.fresh)
+    runner = work.runner
+    if chosen.dry_run:
+        _print_plan(runner, chosen.json)
+        return
+    with quiet(), _progress(runner) as watch:
+        found = work.run(command, watch)
+    written = len(found.export(chosen.export)) if chosen.export is not None else 0
+    if chosen.json:
+        print_json(found.to_dict())
+    else:
+        _print_profile(found, runner.store.taken_up, page, written)
+    if runner.interrupted:
+        kept = "what is there was kept" if page is not None else "nothing was kept, as there is no --html"
+        typer.echo(f"interrupted; {kept}. {'Go on' if page is not None else 'Begin again'} with: {command}", err=True)
+    elif runner.stopped and not chosen.json:
+        typer.echo(f"the time was used up before the end. Go on with: {command}", err=True)
+    if found.failed or runner.interrupted:
+        raise typer.Exit(FAILURE)
+
+
+def _check_folder(folder: str | None) -> None:
+    """Raise before the work, not after it, when figures and tables could not be written there."""
+    from mnemoscope.core.errors import UserError
+    from mnemoscope.core.files import writable
+
+    if folder is not None:
+        there = Path(folder)
+        if there.exists() and not there.is_dir():
+            raise UserError(f"--export needs a folder, and {folder!r} is a file")
+        writable((there if there.is_dir() else there.parent) / "methods.txt")
+
+
+@contextmanager
+def _progress(runner: Runner) -> Iterator[Watch | None]:
+    """Show a bar, what is measured, and about how long is left; nothing where nobody looks."""
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    out = error_console()
+    if not out.is_terminal:
+        yield None
+        return
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    left = TextColumn("{task.fields[left]}")
+    with Progress(*columns, left, console=out, transient=True, redirect_stdout=False, redirect_stderr=False) as bar:
+        task = bar.add_task("", total=None, left="")
+        begin = time.perf_counter()
+
+        def watch(piece: Piece | None, done: float, total: float) -> None:
+            if piece is not None:
+                ratio = (time.perf_counter() - begin) / done if done > 1 else 1.0
+                about = f"about {max(1, round(ratio * (total - done)))} s left"
+                name = f"{piece.section.title} of {runner.label(piece)}, seed {piece.seed}"
+                bar.update(task, description=name, completed=done, total=total, left=about)
+
+        yield watch
+
+
+def _print_plan(runner: Runner, json: bool) -> None:
+    """Print what would be measured, and about how long it takes."""
+    pieces = runner.plan()
+    total = sum(piece.seconds for piece in pieces)
+    found: dict[tuple[str, str], list[float]] = {}
+    for piece in pieces:
+        found.setdefault((runner.label(piece), piece.section.name), []).append(piece.seconds)
+    if json:
+        plan = [
+            {"network": network, "part": name, "seeds": len(each), "seconds": sum(each)}
+            for (network, name), each in found.items()
+        ]
+        print_json({"plan": plan, "seconds": total})
+        return
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for title in ("network", "part", "seeds", "about"):
+        table.add_column(title, justify="right" if title in ("seeds", "about") else "left")
+    for (network, name), each in found.items():
+        table.add_row(network, name, str(len(each)), f"{sum(each):.1f} s")
+    out = console(wide=True)
+    out.print(table)
+    out.print(f"\nabout {total:.0f} s in all; nothing was measured")
+
+
+def _print_profile(found: Profile, taken_up: int, page: Path | None, written: int) -> None:
+    """Print the summary of every network, the verdict, and what was written."""
+    from mnemoscope.profiles.summary import identity
+    from mnemoscope.profiles.summary import table as summarised
+
+    out = console(wide=True)
+    for row in found.rows:
+        out.print(f"{row.label}", style="bold")
+        out.print(f"{identity(row)}\n")
+        for said in row.notices:
+            out.print(f"note: {said}\n", style="yellow")
+        table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), show_header=True, header_style="dim")
+        for title in ("", "this network (95%)", _beside(found)):
+            table.add_column(title, overflow="fold")
+        for line in summarised(found.sections, row, found.references):
+            table.add_row(*line)
+        out.print(table)
+        out.print()
+    _print_verdict(out, found)
+    if taken_up:
+        out.print(f"{taken_up} results were taken up from an earlier run", style="dim")
+    if page is not None:
+        out.print(f"page: {page}")
+    if written:
+        out.print(f"{written} files for a paper were written")
+
+
+def _beside(found: Profile) -> str:
+    counts = sorted(row.network.parameters for row in found.references)
+    return f"{len(counts)} references, {counts[0]:,} to {counts[-1]:,} parameters" if counts else "no references"
+
+
+def _print_verdict(out: Any, found: Profile) -> None:
+    marks = {"good": ("+", "green"), "bad": ("-", "red"), "neutral": ("·", "default")}
+    statements = found.page.verdict
+    for statement in statements:
+        mark, colour = marks[statement.tone]
+        out.print(f"{mark} {statement.text}", style=colour)
+        if statement.tone != "neutral":
+            out.print(f"    {statement.confidence}", style="dim")
+    if statements:
+        out.print()

@@ -1,31 +1,37 @@
-"""`profile` and `compare`: what a person comes for."""
+"""Profile of one network, or of several side by side: the driver, what it finds, and its reader."""
 
 from __future__ import annotations
 
 import html
+import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from mnemoscope.core.errors import expected
+from mnemoscope.core.errors import UserError, expected
 from mnemoscope.core.files import writable
 from mnemoscope.core.result import plain
 from mnemoscope.nn import NetworkSpec
 from mnemoscope.nn.construction import DEFAULT_SIZES
-from mnemoscope.profiles.atlas.references import about, specs_like, stored
+from mnemoscope.profiles.atlas import references as atlas
 from mnemoscope.profiles.comparison import differences
 from mnemoscope.profiles.page import build_page, keyed
 from mnemoscope.profiles.results import Store, beside
-from mnemoscope.profiles.rows import Row
-from mnemoscope.profiles.runner import Runner
+from mnemoscope.profiles.row import SCHEMA, Row
+from mnemoscope.profiles.runner import Runner, Watch
+from mnemoscope.profiles.section import ProfileSection, all_sections, judged_quantities
 from mnemoscope.profiles.settings import Settings
 from mnemoscope.profiles.subject import python_call
 from mnemoscope.profiles.summary import lines
+from mnemoscope.profiles.verdict import verdict
 from mnemoscope.report import Page, Statement
 
-__all__ = ["Profile", "Work", "compare", "profile"]
+__all__ = ["COMPARISON", "Profile", "Profiling", "compare", "profile", "read_profile"]
+
+COMPARISON = "mnemoscope.comparison/1"
+"""The version of several networks side by side in JSON."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +41,7 @@ class Profile:
     Attributes
     ----------
     rows
-        What was measured: one row, plain JSON, per network.
+        What was measured of each network.
     references
         Rows of established networks with about as many parameters.
     verdict
@@ -46,8 +52,8 @@ class Profile:
         What makes it again.
     about_references
         Where the references come from.
-    failed
-        Names of the parts that failed, which is a fault of the network's code or of ours.
+    sections
+        What was measured, in the order of the page.
     """
 
     rows: tuple[Row, ...]
@@ -56,12 +62,18 @@ class Profile:
     interrupted: bool = False
     command: str = ""
     about_references: str = ""
-    failed: tuple[str, ...] = ()
+    sections: tuple[ProfileSection, ...] = ()
+
+    @property
+    def failed(self) -> tuple[str, ...]:
+        """Names of the sections that failed, which is a fault of the network's code or of ours."""
+        return tuple(name for row in self.rows for name, each in row.sections.items() if each.status == "failed")
 
     @property
     def page(self) -> Page:
         """The page, as data."""
         return build_page(
+            self.sections,
             self.rows,
             self.references,
             self.verdict,
@@ -85,24 +97,62 @@ class Profile:
     def to_dict(self) -> dict[str, Any]:
         """Return everything, ready for JSON: one network's row, or all of several under ``profiles``."""
         rest = {
-            "references": list(self.references),
+            "references": [row.to_dict() for row in self.references],
             "verdict": plain([asdict(statement) for statement in self.verdict]),
             "about_references": self.about_references,
             "interrupted": self.interrupted,
         }
         if len(self.rows) == 1:
-            return {**self.rows[0], **rest}
-        several = {"profiles": list(self.rows), "differences": differences(self.rows)}
-        return {"schema": "mnemoscope.comparison/1", **several, **rest}
+            return {**self.rows[0].to_dict(), **rest}
+        rows = [row.to_dict() for row in self.rows]
+        found = [each.to_dict() for each in differences(self.sections, self.rows)]
+        return {"schema": COMPARISON, "profiles": rows, "differences": found, **rest}
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Self:
+        """Return the profile that `to_dict` wrote, in this version or an older one."""
+        if not isinstance(document, Mapping) or document.get("schema") not in (SCHEMA, COMPARISON):
+            came = document.get("schema") if isinstance(document, Mapping) else document
+            raise expected("the schema of a profile", f"{SCHEMA!r} or {COMPARISON!r}", came)
+        rows = document["profiles"] if document["schema"] == COMPARISON else [document]
+        try:
+            return cls(
+                rows=tuple(map(Row.from_dict, rows)),
+                references=tuple(map(Row.from_dict, document.get("references", ()))),
+                verdict=tuple(_statement(each) for each in document.get("verdict", ())),
+                interrupted=bool(document.get("interrupted", False)),
+                about_references=str(document.get("about_references", "")),
+                sections=tuple(all_sections()),
+            )
+        except (TypeError, AttributeError, KeyError) as error:
+            raise UserError(f"this is not a whole profile: {type(error).__name__}: {error}") from error
 
     def __str__(self) -> str:
-        return "\n".join(lines(self.rows, self.references, self.verdict))
+        return "\n".join(lines(self.sections, self.rows, self.references, self.verdict))
 
     def __repr__(self) -> str:
-        return f"<Profile of {', '.join(row['label'] for row in self.rows)}>"
+        return f"<Profile of {', '.join(row.label for row in self.rows)}>"
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(str(self))}</pre>"
+
+
+def read_profile(path: str | os.PathLike[str]) -> Profile:
+    """Read a profile that ``mnemoscope profile --json`` or `Profile.to_dict` wrote: its page can be drawn again.
+
+    Examples
+    --------
+    >>> read_profile("rnn.json").to_html("rnn.html")  # doctest: +SKIP
+    """
+    try:
+        document = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UserError(f"{os.fspath(path)!r} cannot be read: {' '.join(str(error).split())}") from error
+    return Profile.from_dict(document)
+
+
+def _statement(document: Mapping[str, Any]) -> Statement:
+    return Statement(**{**document, "evidence": tuple(document.get("evidence", ()))})
 
 
 def profile(
@@ -180,19 +230,14 @@ def _spec(network: Any, sizes: Mapping[str, Any], options: Mapping[str, Any]) ->
 
 
 def _profiled(specs: Sequence[NetworkSpec], settings: Settings, fresh: bool, html: Any) -> Profile:
-    if html is not None:
-        writable(Path(html))
-    store = Store(None if html is None else beside(html))
-    work = Work(specs, settings, store, fresh=fresh)
-    found = work.finish(work.runner.run(), python_call(specs, settings, fresh))
+    work = Profiling(specs, settings, html=html, fresh=fresh)
+    found = work.run(python_call(specs, settings, fresh))
     if found.interrupted and html is None:
         raise KeyboardInterrupt
-    if html is not None:
-        found.to_html(html)
     return found
 
 
-class Work:
+class Profiling:
     """Networks and what they are set beside, ready to be measured: everything that can be wrong is found before that.
 
     Parameters
@@ -201,37 +246,64 @@ class Work:
         What the profile is about.
     settings
         How much to do.
-    store
-        Where results are kept.
+    html
+        Where the page goes; results are then kept beside it, and taken up again. None: nowhere.
     fresh
         Measure the references too.
+
+    Attributes
+    ----------
+    runner
+        What measures, and knows its plan.
     """
 
-    def __init__(self, specs: Sequence[NetworkSpec], settings: Settings, store: Store, *, fresh: bool = False) -> None:
-        self.subjects, self.fresh = len(specs), fresh
-        more = specs_like(specs[0], settings) if fresh else []
-        self.runner = Runner([*specs, *more], settings, store)
-        self._stored = [] if fresh else stored(self.runner.rows()[0], settings.quick)
+    def __init__(
+        self,
+        specs: Sequence[NetworkSpec],
+        settings: Settings,
+        *,
+        html: str | os.PathLike[str] | None = None,
+        fresh: bool = False,
+    ) -> None:
+        self.page = None if html is None else writable(html)
+        store = Store(None if self.page is None else writable(beside(self.page)))
+        self.runner = Runner(specs, settings, store)
+        self._count, self._fresh = len(specs), fresh
+        facts = self.runner.subjects[0].facts
+        beside_it = atlas.nearest_rows(facts.parameters, quick=settings.quick)
+        self._stored = [] if fresh else beside_it
+        if fresh:
+            self.runner.add(atlas.specs_like(facts, beside_it))
 
-    def finish(self, rows: Sequence[Row], command: str) -> Profile:
-        """Set what was measured beside the references."""
-        own = keyed(rows[: self.subjects])
-        others = keyed(rows[self.subjects :] if self.fresh else self._stored, [row["key"] for row in own])
-        return Profile(
+    def run(self, command: str, watch: Watch | None = None) -> Profile:
+        """Measure, set what was found beside the references, and write the page.
+
+        Parameters
+        ----------
+        command
+            What makes the profile again.
+        watch
+            Told of every piece of work.
+        """
+        rows = self.runner.run(watch)
+        own = keyed(rows[: self._count])
+        others = keyed(rows[self._count :] if self._fresh else self._stored, [row.key for row in own])
+        found = Profile(
             rows=tuple(own),
             references=tuple(others),
-            verdict=_verdict(own, others),
+            verdict=self._verdict(own, others),
             interrupted=self.runner.interrupted,
             command=command,
-            about_references=about(own, others, self.fresh),
-            failed=tuple(name for row in own for name, each in row["parts"].items() if each["status"] == "failed"),
+            about_references=atlas.about(own, others, self._fresh),
+            sections=self.runner.sections,
         )
+        if self.page is not None:
+            found.to_html(self.page)
+        return found
 
-
-def _verdict(subjects: Sequence[Row], references: Sequence[Row]) -> tuple[Statement, ...]:
-    from mnemoscope.profiles.verdict.statements import verdict
-
-    found = [verdict(row, list(references)) for row in subjects]
-    if len(found) > 1:  # side by side, each has its summary and what stands out
-        found = [(*said[:1], *(each for each in said[1:] if each.tone != "neutral")) for said in found]
-    return tuple(statement for said in found for statement in said)
+    def _verdict(self, subjects: Sequence[Row], references: Sequence[Row]) -> tuple[Statement, ...]:
+        judged = judged_quantities(self.runner.sections)
+        found = [verdict(row, references, judged) for row in subjects]
+        if len(found) > 1:  # side by side, each has its summary and what stands out
+            found = [(*said[:1], *(each for each in said[1:] if each.tone != "neutral")) for said in found]
+        return tuple(statement for said in found for statement in said)

@@ -8,64 +8,88 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from mnemoscope.core.errors import UserError
 from mnemoscope.core.files import write_atomic
 from mnemoscope.core.intervals import mean_interval
 from mnemoscope.core.result import plain
-from mnemoscope.profiles.section import Part, PartResult
+from mnemoscope.profiles.quantity import Quantity
+from mnemoscope.profiles.row import Estimate, SectionRow
+from mnemoscope.profiles.section import Measurement, ProfileSection, Scalar
 
-__all__ = ["PROGRESS", "Store", "beside", "merge", "unit_of"]
-
-Unit = dict[str, Any]
+__all__ = ["PROGRESS", "SeedResult", "Store", "beside", "merge", "seed_result", "without_result"]
 
 _NUMBERS = re.compile(r"[\d.,]*\d(?:e[+-]?\d+)?")
 
 
-def unit_of(found: PartResult, seconds: float) -> Unit:
-    """Return one seed's result as JSON holds it. NaN and infinity, which it does not, become None."""
-    scalars = {
-        name: {
-            "value": _finite(each.value),
-            "stderr": _finite(each.stderr),
-            "unit": each.unit,
-            "note": each.note or ("" if each.value is None or math.isfinite(each.value) else f"it is {each.value}"),
-        }
-        for name, each in found.scalars.items()
-    }
-    data = {name: _without_text(plain(value)) for name, value in found.data.items()}
+class SeedScalar(TypedDict):
+    """One number at one seed, as JSON holds it."""
+
+    value: float | None
+    stderr: float | None
+    unit: str
+    note: str
+
+
+class SeedResult(TypedDict):
+    """What became of a section at one seed, as JSON holds it: `SectionRow` without what only several seeds have."""
+
+    status: str
+    reason: str | None
+    seconds: float
+    scalars: dict[str, SeedScalar]
+    data: dict[str, Any]
+    notes: list[str]
+
+
+def without_result(status: str, reason: str, seconds: float = 0.0) -> SeedResult:
+    """Return what there is of a section that found nothing."""
+    return {"status": status, "reason": reason, "seconds": seconds, "scalars": {}, "data": {}, "notes": []}
+
+
+def seed_result(section: ProfileSection, found: Measurement, seconds: float) -> SeedResult:
+    """Return what a section found at one seed. NaN and infinity, which JSON does not hold, become None."""
     return {
         "status": "done",
         "reason": None,
         "seconds": seconds,
-        "scalars": scalars,
-        "data": data,
+        "scalars": {name: _seed_scalar(section.quantity(name), each) for name, each in found.scalars.items()},
+        "data": {name: _without_text(plain(value)) for name, value in found.data.items()},
         "notes": list(found.notes),
     }
 
 
-def merge(part: Part, units: Mapping[int, Unit], planned: int) -> Unit:
-    """Return what a row says of a part, from its units by seed; empty units were never begun."""
-    done = {seed: unit for seed, unit in units.items() if unit["status"] == "done"}
-    others = {seed: unit for seed, unit in units.items() if unit["status"] != "done"}
-    seconds = sum(unit["seconds"] for unit in units.values())
+def _seed_scalar(quantity: Quantity, found: Scalar) -> SeedScalar:
+    infinite = found.value is not None and not math.isfinite(found.value)
+    return {
+        "value": _finite(found.value),
+        "stderr": _finite(found.stderr),
+        "unit": quantity.unit if found.unit is None else found.unit,
+        "note": found.note or (f"it is {found.value}" if infinite else ""),
+    }
+
+
+def merge(section: ProfileSection, found: Mapping[int, SeedResult], planned: int) -> SectionRow:
+    """Return what a row says of a section, from its results by seed; none at all: it was never begun."""
+    done = {seed: each for seed, each in found.items() if each["status"] == "done"}
+    others = {seed: each for seed, each in found.items() if each["status"] != "done"}
+    seconds = sum(each["seconds"] for each in found.values())
     if not done:
-        unit = next(iter(others.values()), {"status": "stopped", "reason": "it was not begun"})
-        return {"status": unit["status"], "reason": unit["reason"], "seconds": seconds, "data": {}, "scalars": {}}
+        first = next(iter(others.values()), without_result("stopped", "it was not begun"))
+        return SectionRow(status=first["status"], reason=first["reason"], seconds=seconds)
     results = list(done.values())
-    notes = [f"seed {seed}: {unit['reason']}" for seed, unit in others.items() if unit["status"] != "stopped"]
+    notes = [f"seed {seed}: {each['reason']}" for seed, each in others.items() if each["status"] != "stopped"]
     if len(done) + len(notes) < planned:
         notes.append(f"measured at {len(done)} of {planned} seeds: there was no time for the others")
-    return {
-        "status": "done",
-        "reason": None,
-        "seconds": seconds,
-        "seeds": list(done),
-        "data": _merged_data(part, [unit["data"] for unit in results]),
-        "scalars": {name: _merged_scalar([unit["scalars"].get(name) for unit in results]) for name in _names(results)},
-        "notes": [*_said_once([note for unit in results for note in unit["notes"]]), *notes],
-    }
+    names = dict.fromkeys(name for each in results for name in each["scalars"])
+    return SectionRow(
+        seconds=seconds,
+        seeds=tuple(done),
+        data=_merged_data(section.averaged, [each["data"] for each in results]),
+        scalars={name: _merged_scalar([each["scalars"].get(name) for each in results]) for name in names},
+        notes=(*_said_once([note for each in results for note in each["notes"]]), *notes),
+    )
 
 
 def _said_once(notes: Sequence[str]) -> list[str]:
@@ -76,11 +100,7 @@ def _said_once(notes: Sequence[str]) -> list[str]:
     return list(found.values())
 
 
-def _names(results: Sequence[Unit]) -> list[str]:
-    return list(dict.fromkeys(name for unit in results for name in unit["scalars"]))
-
-
-def _merged_scalar(found: Sequence[dict[str, Any] | None]) -> dict[str, Any]:
+def _merged_scalar(found: Sequence[SeedScalar | None]) -> Estimate:
     there = [each for each in found if each is not None]
     values = [each["value"] for each in there if each["value"] is not None]
     notes = list(dict.fromkeys(each["note"] for each in there if each["note"]))
@@ -88,19 +108,19 @@ def _merged_scalar(found: Sequence[dict[str, Any] | None]) -> dict[str, Any]:
     if values and missing:
         notes.append(f"without {missing} of {len(found)} seeds, where it has no finite value")
     mean = mean_interval(values, there[0]["stderr"]) if values else None
-    return {
-        "value": None if mean is None else mean.value,
-        "lower": None if mean is None else mean.lower,
-        "upper": None if mean is None else mean.upper,
-        "seeds": [None if each is None else each["value"] for each in found],
-        "unit": there[0]["unit"],
-        "note": "; ".join(notes),
-    }
+    return Estimate(
+        value=None if mean is None else mean.value,
+        lower=None if mean is None else mean.lower,
+        upper=None if mean is None else mean.upper,
+        seeds=tuple(None if each is None else each["value"] for each in found),
+        unit=there[0]["unit"],
+        note="; ".join(notes),
+    )
 
 
-def _merged_data(part: Part, found: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _merged_data(averaged: Sequence[str], found: Sequence[dict[str, Any]]) -> dict[str, Any]:
     merged = dict(found[0])
-    for name in part.averaged:
+    for name in averaged:
         curves = [each[name] for each in found if isinstance(each.get(name), list)]
         if not curves:
             continue
@@ -141,7 +161,7 @@ def beside(page: str | os.PathLike[str]) -> Path:
 
 
 class Store:
-    """What has been measured so far: for every network (by its fingerprint), part and seed.
+    """What has been measured so far: for every network (by its fingerprint), section and seed.
 
     Parameters
     ----------
@@ -153,27 +173,27 @@ class Store:
         self.path = path
         self.taken_up = 0
         self._known = {} if path is None else _read(path)
-        self._now: dict[str, dict[str, dict[str, Unit]]] = {}
+        self._now: dict[str, dict[str, dict[str, SeedResult]]] = {}
 
     @property
     def folder(self) -> Path | None:
-        """Where parts that take long keep what they have so far; None: nowhere."""
+        """Where sections that take long keep what they have so far; None: nowhere."""
         return None if self.path is None else self.path.with_suffix("").with_suffix(".training")
 
-    def get(self, fingerprint: str, part: str, seed: int) -> Unit | None:
-        """Return what is known of a part at a seed; it is then kept."""
-        fresh = self._now.get(fingerprint, {}).get(part, {}).get(str(seed))
+    def get(self, fingerprint: str, section: str, seed: int) -> SeedResult | None:
+        """Return what is known of a section at a seed; it is then kept."""
+        fresh = self._now.get(fingerprint, {}).get(section, {}).get(str(seed))
         if fresh is not None:
             return fresh
-        found: Unit | None = self._known.get(fingerprint, {}).get(part, {}).get(str(seed))
+        found: SeedResult | None = self._known.get(fingerprint, {}).get(section, {}).get(str(seed))
         if found is not None:
             self.taken_up += 1
-            self._file(fingerprint, part, seed, found)
+            self._file(fingerprint, section, seed, found)
         return found
 
-    def put(self, fingerprint: str, part: str, seed: int, unit: Unit) -> None:
+    def put(self, fingerprint: str, section: str, seed: int, result: SeedResult) -> None:
         """Keep one more result, on disk at once."""
-        self._file(fingerprint, part, seed, unit)
+        self._file(fingerprint, section, seed, result)
         self.save()
 
     def save(self) -> None:
@@ -183,8 +203,8 @@ class Store:
         document = {"schema": PROGRESS, "networks": self._now}
         write_atomic(self.path, json.dumps(document, allow_nan=False).encode(), durable=False)
 
-    def _file(self, fingerprint: str, part: str, seed: int, unit: Unit) -> None:
-        self._now.setdefault(fingerprint, {}).setdefault(part, {})[str(seed)] = unit
+    def _file(self, fingerprint: str, section: str, seed: int, result: SeedResult) -> None:
+        self._now.setdefault(fingerprint, {}).setdefault(section, {})[str(seed)] = result
 
 
 def _read(path: Path) -> dict[str, Any]:

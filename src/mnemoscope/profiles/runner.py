@@ -1,9 +1,10 @@
-"""Runs parts on networks within a budget of time: every part once first, then further seeds."""
+"""Runner of a profile's sections on networks within a budget of time: every section once first, then further seeds."""
 
 from __future__ import annotations
 
+import dataclasses
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,23 +16,21 @@ from mnemoscope.measures.dynamics import few_threads
 from mnemoscope.nn import NetworkSpec
 from mnemoscope.nn.storage import weights_digest
 from mnemoscope.profiles.checks import brief, check_network
-from mnemoscope.profiles.results import Store, merge, unit_of
-from mnemoscope.profiles.rows import SCHEMA, Row
-from mnemoscope.profiles.section import Context, Part, parts
+from mnemoscope.profiles.results import SeedResult, Store, merge, seed_result, without_result
+from mnemoscope.profiles.row import NetworkFacts, Row, RowSettings, SectionRow
+from mnemoscope.profiles.section import Context, ProfileSection, all_sections
 from mnemoscope.profiles.settings import Settings
 from mnemoscope.profiles.subject import facts_of, fingerprint, network_words, spell
 
-__all__ = ["Piece", "Runner", "Watch"]
-
-Unit = dict[str, Any]
+__all__ = ["Piece", "Runner", "Subject", "Watch"]
 
 
 @dataclass(frozen=True)
 class Piece:
-    """One part at one seed of one network, and about how many seconds it takes; none when it is known already."""
+    """One section at one seed of one network, and about how many seconds it takes; none when it is known already."""
 
     subject: int
-    part: Part
+    section: ProfileSection
     seed: int
     seconds: float
 
@@ -41,16 +40,16 @@ Watch = Callable[[Piece | None, float, float], None]
 
 
 @dataclass
-class _Subject:
+class Subject:
     """A network with what is known of it before it is measured."""
 
     spec: NetworkSpec
     network: Any
-    facts: dict[str, Any]
+    facts: NetworkFacts
     notices: tuple[str, ...]
     fingerprint: str
     digests: dict[int, str]
-    units: dict[str, dict[int, Unit]] = field(default_factory=dict)
+    results: dict[str, dict[int, SeedResult]] = field(default_factory=dict)
 
 
 class Runner:
@@ -67,6 +66,10 @@ class Runner:
 
     Attributes
     ----------
+    sections
+        What is measured.
+    subjects
+        The networks, built and checked.
     interrupted
         Whether somebody stopped it.
     stopped
@@ -78,21 +81,26 @@ class Runner:
         self.store = store or Store()
         self.interrupted = False
         self.stopped = False
-        self._parts = parts()
-        self._subjects = [self._prepared(spec) for spec in specs]
+        self.sections = tuple(all_sections())
+        self.subjects: list[Subject] = []
         self._took: dict[tuple[int, str], float] = {}
         self._last: tuple[int, int, Any] | None = None
+        self.add(specs)
+
+    def add(self, specs: Iterable[NetworkSpec]) -> None:
+        """Measure these networks too."""
+        self.subjects += [self._prepared(spec) for spec in specs]
 
     def plan(self) -> list[Piece]:
-        """Return the work in its order, with an estimate of its time: first every part once, then further seeds."""
-        most = max(len(self._seeds(each)) for each in self._subjects)
+        """Return the work in its order, with an estimate of its time: first every section once, then further seeds."""
+        most = max(len(self._seeds(each)) for each in self.subjects)
         return [
-            Piece(index, part, seed, self._estimate(index, part, seed))
+            Piece(index, section, seed, self._estimate(index, section, seed))
             for turn in range(most)
-            for index, subject in enumerate(self._subjects)
-            for part in self._parts
-            for seed in self._seeds_of(subject, part)[turn : turn + 1]
-            if self._reason_against(subject, part, seed) is None
+            for index, subject in enumerate(self.subjects)
+            for section in self.sections
+            for seed in self._seeds_of(subject, section)[turn : turn + 1]
+            if self._reason_against(subject, section, seed) is None
         ]
 
     def run(self, watch: Watch | None = None) -> list[Row]:
@@ -115,39 +123,32 @@ class Runner:
 
     def rows(self) -> list[Row]:
         """Return one row per network of what is there."""
-        return [self._row(subject) for subject in self._subjects]
+        return [self._row(subject) for subject in self.subjects]
 
     def label(self, piece: Piece) -> str:
         """Return the name of the network that a piece of work is about."""
-        return self._subjects[piece.subject].spec.label
+        return self.subjects[piece.subject].spec.label
 
-    @property
-    def notices(self) -> list[str]:
-        """What a reader should know of the networks before all numbers."""
-        return [said for subject in self._subjects for said in subject.notices]
-
-    def _prepared(self, spec: NetworkSpec) -> _Subject:
+    def _prepared(self, spec: NetworkSpec) -> Subject:
         seed = self.settings.seeds_of(spec.trained)[0]
         spec = spec.resolved()
         network = _build(spec, seed)
         notices = check_network(network, spec.label)
         mark = fingerprint(spec, network, self.settings.quick)
-        return _Subject(spec, network, facts_of(spec, network), notices, mark, {seed: weights_digest(network)})
+        return Subject(spec, network, facts_of(spec, network), notices, mark, {seed: weights_digest(network)})
 
-    def _seeds(self, subject: _Subject) -> list[int]:
+    def _seeds(self, subject: Subject) -> list[int]:
         return self.settings.seeds_of(subject.spec.trained)
 
-    def _seeds_of(self, subject: _Subject, part: Part) -> list[int]:
+    def _seeds_of(self, subject: Subject, section: ProfileSection) -> list[int]:
         seeds = self._seeds(subject)
-        return seeds[:1] if part.once else seeds
+        return seeds[:1] if section.once else seeds
 
-    def _context(self, subject: _Subject, seed: int) -> Context:
-        trained = subject.spec.trained
-        make = None if trained else partial(_build, subject.spec)
+    def _context(self, subject: Subject, seed: int) -> Context:
+        make = None if subject.spec.trained else partial(_build, subject.spec)
         return Context(
             seed=seed,
             quick=self.settings.quick,
-            trained=trained,
             facts=subject.facts,
             rebuild=None if make is None else partial(make, seed),
             make=make,
@@ -155,58 +156,58 @@ class Runner:
             folder=None if self.store.folder is None else self.store.folder / subject.fingerprint[:16],
         )
 
-    def _reason_against(self, subject: _Subject, part: Part, seed: int) -> str | None:
-        return part.reason_against(subject.network, self._context(subject, seed))
+    def _reason_against(self, subject: Subject, section: ProfileSection, seed: int) -> str | None:
+        return section.reason_against(subject.network, self._context(subject, seed))
 
-    def _estimate(self, index: int, part: Part, seed: int) -> float:
-        subject = self._subjects[index]
-        if self._known(subject, part, seed) is not None:
+    def _estimate(self, index: int, section: ProfileSection, seed: int) -> float:
+        subject = self.subjects[index]
+        if self._known(subject, section, seed) is not None:
             return 0.0
-        took = self._took.get((index, part.name))
-        return part.seconds(subject.network, self._context(subject, seed)) if took is None else took
+        took = self._took.get((index, section.name))
+        return section.seconds(subject.network, self._context(subject, seed)) if took is None else took
 
-    def _known(self, subject: _Subject, part: Part, seed: int) -> Unit | None:
-        return self.store.get(subject.fingerprint, part.kept_as(self._context(subject, seed)), seed)
+    def _known(self, subject: Subject, section: ProfileSection, seed: int) -> SeedResult | None:
+        return self.store.get(subject.fingerprint, section.kept_as(self._context(subject, seed)), seed)
 
     def _try(self, piece: Piece, elapsed: float) -> bool:
         """Do one piece, or say why it is not done."""
-        subject = self._subjects[piece.subject]
-        known = self._known(subject, piece.part, piece.seed)
+        subject = self.subjects[piece.subject]
+        known = self._known(subject, piece.section, piece.seed)
         if known is not None:
             self._network(piece.subject, piece.seed)
-            subject.units.setdefault(piece.part.name, {})[piece.seed] = known
+            subject.results.setdefault(piece.section.name, {})[piece.seed] = known
             return True
-        budget, needed = self.settings.budget, self._estimate(piece.subject, piece.part, piece.seed)
+        budget, needed = self.settings.budget, self._estimate(piece.subject, piece.section, piece.seed)
         if budget is not None and elapsed + needed > budget:
             reason = f"it needs about {needed:.1f} s, and the budget of {budget:g} s is used up"
-            subject.units.setdefault(piece.part.name, {})[piece.seed] = _unit("stopped", reason, 0.0)
+            subject.results.setdefault(piece.section.name, {})[piece.seed] = without_result("stopped", reason)
             self.stopped = True
             return False
-        unit = self._measured(piece, subject)
-        self._took[piece.subject, piece.part.name] = unit["seconds"]
-        subject.units.setdefault(piece.part.name, {})[piece.seed] = unit
-        if unit["status"] != "failed":  # what failed is tried again the next time
-            kept_as = piece.part.kept_as(self._context(subject, piece.seed))
-            self.store.put(subject.fingerprint, kept_as, piece.seed, unit)
+        result = self._measured(piece, subject)
+        self._took[piece.subject, piece.section.name] = result["seconds"]
+        subject.results.setdefault(piece.section.name, {})[piece.seed] = result
+        if result["status"] != "failed":  # what failed is tried again the next time
+            kept_as = piece.section.kept_as(self._context(subject, piece.seed))
+            self.store.put(subject.fingerprint, kept_as, piece.seed, result)
         return True
 
-    def _measured(self, piece: Piece, subject: _Subject) -> Unit:
+    def _measured(self, piece: Piece, subject: Subject) -> SeedResult:
         begin = time.perf_counter()
         context = self._context(subject, piece.seed)
         # The same number of threads, whatever the machine has: sums in another order are other numbers.
-        size = subject.facts["state_size"] or 0
+        size = subject.facts.state_size or 0
         try:
-            with nullcontext() if piece.part.threads else few_threads(size):
-                found = piece.part.run(self._network(piece.subject, piece.seed), context)
+            with nullcontext() if piece.section.threads else few_threads(size):
+                found = piece.section.run(self._network(piece.subject, piece.seed), context)
+            return seed_result(piece.section, found, time.perf_counter() - begin)
         except UserError as error:
-            return _unit("not applicable", " ".join(str(error).split()), time.perf_counter() - begin)
+            return without_result("not applicable", " ".join(str(error).split()), time.perf_counter() - begin)
         except Exception as error:  # one that fails must not lose the others
-            return _unit("failed", brief(error), time.perf_counter() - begin)
-        return unit_of(found, time.perf_counter() - begin)
+            return without_result("failed", brief(error), time.perf_counter() - begin)
 
     def _network(self, index: int, seed: int) -> Any:
-        """Return a network at a seed. The last one is kept, since parts follow each other at the same seed."""
-        subject = self._subjects[index]
+        """Return a network at a seed. The last one is kept, since sections follow each other at the same seed."""
+        subject = self.subjects[index]
         if seed == self._seeds(subject)[0]:
             return subject.network
         if self._last is None or self._last[:2] != (index, seed):
@@ -214,34 +215,38 @@ class Runner:
             subject.digests[seed] = weights_digest(self._last[2])
         return self._last[2]
 
-    def _row(self, subject: _Subject) -> Row:
-        found = {part.name: self._part_row(subject, part) for part in self._parts}
-        return {
-            "schema": SCHEMA,
-            "label": subject.spec.label,
-            "network": subject.facts,
-            "settings": {**self.settings.to_dict(subject.spec.trained), "digests": list(subject.digests.values())},
-            "environment": environment_facts(),
-            "notices": list(subject.notices),
-            "command": network_words(subject.spec),
-            "parts": found,
-        }
+    def _row(self, subject: Subject) -> Row:
+        settings = self.settings
+        return Row(
+            label=subject.spec.label,
+            network=subject.facts,
+            settings=RowSettings(
+                quick=settings.quick,
+                seeds=tuple(self._seeds(subject)),
+                budget=settings.budget,
+                train_minutes=settings.train_minutes,
+                digests=tuple(subject.digests.values()),
+            ),
+            environment=environment_facts(),
+            notices=subject.notices,
+            command=network_words(subject.spec),
+            sections={section.name: self._section_row(subject, section) for section in self.sections},
+        )
 
-    def _part_row(self, subject: _Subject, part: Part) -> dict[str, Any]:
-        seeds = self._seeds_of(subject, part)
-        against = self._reason_against(subject, part, seeds[0])
+    def _section_row(self, subject: Subject, section: ProfileSection) -> SectionRow:
+        seeds = self._seeds_of(subject, section)
+        against = self._reason_against(subject, section, seeds[0])
         if against is not None:
-            unit = _unit("not applicable", against, 0.0)
-            return {**merge(part, {seeds[0]: unit}, 1), "command": "", "commands": {}}
-        calls = part.calls(self._context(subject, seeds[0]))
+            return SectionRow(status="not applicable", reason=against)
         commands: dict[str, str] = {}
-        for call in calls:
+        for call in section.calls(self._context(subject, seeds[0])):
             before = f"{commands[call.measure]}\n" if call.measure in commands else ""
             commands[call.measure] = before + spell(subject.spec, call, seeds[0])
-        units = subject.units.get(part.name, {})
-        if not units and self.interrupted:
-            units = {seeds[0]: _unit("stopped", "it was interrupted before", 0.0)}
-        return {**merge(part, units, len(seeds)), "command": next(iter(commands.values()), ""), "commands": commands}
+        results = subject.results.get(section.name, {})
+        if not results and self.interrupted:
+            results = {seeds[0]: without_result("stopped", "it was interrupted before")}
+        found = merge(section, results, len(seeds))
+        return dataclasses.replace(found, command=next(iter(commands.values()), ""), commands=commands)
 
 
 def _build(spec: NetworkSpec, seed: int, input_size: int | None = None) -> Any:
@@ -250,7 +255,3 @@ def _build(spec: NetworkSpec, seed: int, input_size: int | None = None) -> Any:
         return spec.build()
     sizes = {} if input_size is None else {"input_size": input_size}
     return spec.replace(seed=seed, **sizes).build()
-
-
-def _unit(status: str, reason: str, seconds: float) -> Unit:
-    return {"status": status, "reason": reason, "seconds": seconds, "scalars": {}, "data": {}, "notes": []}

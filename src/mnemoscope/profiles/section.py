@@ -1,75 +1,88 @@
-"""The table of parts: what a profile is made of, and how one more part joins it.
+"""Sections of a profile: what each measures, which quantities it declares, and how it is drawn.
 
-A part is a class in a file of its own. It says to what it applies, how long it takes, measures one network, and draws
-what was found of several networks side by side:
+A section is a class in a file of its own. It declares its numbers, says to what it applies and how long it takes,
+measures one network, and draws what was found of several networks side by side:
 
->>> from mnemoscope.profiles.section import Part, PartResult, Scalar, part
->>> class Biases(Part):
+>>> from mnemoscope.profiles import Measurement, ProfileSection, Quantity, Scalar, section
+>>> class Biases(ProfileSection):
+...     quantities = (Quantity(name="biases", title="biases", unit="numbers"),)
 ...     def seconds(self, network, context):
 ...         return 0.01
 ...     def run(self, network, context):
-...         return PartResult(scalars={"biases": Scalar(value=3.0, unit="numbers")})
-...     def section(self, rows, subjects):
-...         return None
+...         return Measurement(scalars={"biases": Scalar(value=3.0)})
 
-With ``@part("biases", title="Biases", order=90)`` above it, it is in every profile. Every file of
-`mnemoscope.profiles.sections` is imported when parts are asked for; other packages announce theirs by entry points of
-the group ``mnemoscope.parts``.
+With ``@section("biases", title="Biases", order=90)`` above it, it is in every profile. Every file of
+`mnemoscope.profiles.sections` is imported when sections are asked for; other packages announce theirs by entry points
+of the group ``mnemoscope.sections``.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import inspect
 import pkgutil
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from mnemoscope.core.errors import MnemoscopeError
 from mnemoscope.core.registry import Registry
-from mnemoscope.profiles.rows import Row
+from mnemoscope.profiles.quantity import Quantity
+from mnemoscope.profiles.row import NetworkFacts, Row
 
 if TYPE_CHECKING:
-    from mnemoscope.report.page import Section
+    from mnemoscope.profiles.drawing import SectionView
+    from mnemoscope.report import Figure, Headline, Section, Table
 
-__all__ = ["PARTS", "Call", "Context", "Part", "PartResult", "Scalar", "part", "parts"]
+__all__ = [
+    "SECTIONS",
+    "Call",
+    "Context",
+    "Measurement",
+    "ProfileSection",
+    "Scalar",
+    "all_sections",
+    "judged_quantities",
+    "section",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scalar:
-    """One number of one network.
+    """One number of one network, at one seed.
 
     Attributes
     ----------
     value
         None: it is infinite or does not exist, which `note` explains.
-    unit
-        ``"steps"``, ``"nats per step"``; empty for a pure number.
     stderr
         Standard error within the measure itself, where it has one: used when there is one set of weights only.
     note
         What a reader has to know of this value.
+    unit
+        Where it depends on the network; else that of the quantity.
     """
 
     value: float | None
-    unit: str = ""
     stderr: float | None = None
     note: str = ""
+    unit: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class PartResult:
-    """What a part found of one network, with one set of weights.
+class Measurement:
+    """What a section found of one network, with one set of weights.
 
     Attributes
     ----------
     scalars
-        Numbers by name. Over several seeds they become a mean with its 95% interval.
+        Numbers by the name of their quantity. Over several seeds they become a mean with its 95% interval.
     data
-        What the charts need, ready for JSON. Lists of numbers that are named in `Part.averaged` become means over seeds
-        with an interval; of everything else the first seed's is kept.
+        What the figures need, ready for JSON. Lists of numbers that are named in `ProfileSection.averaged` become means
+        over seeds with an interval; of everything else the first seed's is kept.
     notes
         Sentences that stand under the section.
     """
@@ -81,7 +94,7 @@ class PartResult:
 
 @dataclass(frozen=True)
 class Call:
-    """A measure with its arguments: what a part runs, and what its command says.
+    """A measure with its arguments: what a section runs, and what its command says.
 
     Attributes
     ----------
@@ -99,28 +112,39 @@ class Call:
 
     def __call__(self, network: Any, seed: int) -> Any:
         """Return the measure's result."""
+        function = self._function()
+        seeded = {"seed": seed} if self.seeded else {}
+        return function(network, **self.options, **seeded)
+
+    @property
+    def seeded(self) -> bool:
+        """Whether the measure draws random numbers."""
+        return "seed" in inspect.signature(self._function()).parameters
+
+    @property
+    def function_name(self) -> str:
+        """The name of the measure's function in `mnemoscope.measures`."""
+        return str(self._function().__name__)
+
+    def _function(self) -> Callable[..., Any]:
         from mnemoscope.measures import get
 
         entry = get(self.measure)
-        function = entry.of_network or entry.function
-        seeded = {"seed": seed} if "seed" in inspect.signature(function).parameters else {}
-        return function(network, **self.options, **seeded)
+        return entry.of_network or entry.function
 
 
 @dataclass(frozen=True, kw_only=True)
 class Context:
-    """What a part is told besides the network.
+    """What a section is told besides the network.
 
     Attributes
     ----------
     seed
-        Of the weights, and of whatever the part draws itself.
+        Of the weights, and of whatever the section draws itself.
     quick
         Whether a first look is enough.
-    trained
-        Whether the weights are somebody's own, rather than fresh ones of this seed.
     facts
-        ``row["network"]``: name, class, options, sizes, kind, parameters, state_size.
+        Name, class, options, sizes, kind, parameters and state size of the network.
     rebuild
         Builds the same network with the same seed and another input size; None where the weights are somebody's own.
     make
@@ -128,28 +152,38 @@ class Context:
     train_minutes
         How long networks may be trained; None: they are not to be trained.
     folder
-        Where a part may keep what it has so far, and find it again; None: nowhere.
+        Where a section may keep what it has so far, and find it again; None: nowhere.
     """
 
     seed: int = 0
     quick: bool = False
-    trained: bool = False
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    facts: NetworkFacts = field(default_factory=NetworkFacts)
     rebuild: Callable[[int], Any] | None = None
     make: Callable[[int, int], Any] | None = None
     train_minutes: float | None = None
     folder: Path | None = None
 
+    @property
+    def state_size(self) -> int:
+        """Numbers in the network's state, or as many as a usual one has where it has no fixed number."""
+        return self.facts.state_size or 64
 
-class Part(ABC):
-    """One section of a profile. A subclass is decorated with `part`.
+
+class ProfileSection(ABC):
+    """One section of a profile. A subclass is decorated with `section`.
 
     Attributes
     ----------
     name, title
-        Set by the decorator: the name in rows and commands, the title of the section.
+        Set by the decorator: the name in rows and commands, the title on the page.
     order
-        Parts run, and stand on the page, in this order: what tells most comes first.
+        Sections run, and stand on the page, in this order: what tells most comes first.
+    quantities
+        The numbers that it finds, the first of which stands for it in a summary unless `leading` names another.
+    leading
+        The quantity that stands for the section in a summary.
+    text
+        What a reader of the page has to know of its subject.
     kinds
         The kinds of network that it takes.
     needs_causal
@@ -159,20 +193,39 @@ class Part(ABC):
     threads
         Whether it uses several threads or processes also for small networks.
     averaged
-        Lists in `PartResult.data` that are averaged over seeds; ``NAME_lower`` and ``NAME_upper`` are added.
+        Lists in `Measurement.data` that are averaged over seeds; ``NAME_lower`` and ``NAME_upper`` are added.
+    references
+        Keys of the bibliography that a paper has to cite for this section.
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
     order: ClassVar[int]
+    quantities: ClassVar[tuple[Quantity, ...]] = ()
+    leading: ClassVar[str | None] = None
+    text: ClassVar[str] = ""
     kinds: ClassVar[tuple[str, ...]] = ("recurrent",)
     needs_causal: ClassVar[bool] = False
     once: ClassVar[bool] = False
     threads: ClassVar[bool] = False
     averaged: ClassVar[tuple[str, ...]] = ()
+    references: ClassVar[tuple[str, ...]] = ()
+
+    def quantity(self, name: str) -> Quantity:
+        """Return the quantity of a name, or raise one line: a number that is not declared has no title and no unit."""
+        for each in self.quantities:
+            if each.name == name:
+                return each
+        known = ", ".join(each.name for each in self.quantities) or "none"
+        raise MnemoscopeError(f"the section {self.name!r} declares no quantity {name!r}; it has {known}")
+
+    @property
+    def lead(self) -> Quantity | None:
+        """The quantity that stands for the section in a summary."""
+        return self.quantity(self.leading) if self.leading else next(iter(self.quantities), None)
 
     def reason_against(self, network: Any, context: Context) -> str | None:
-        """Say why the part does not apply to a network, or None when it does."""
+        """Say why the section does not apply to a network, or None when it does."""
         kind = getattr(network, "kind", None)
         if kind not in self.kinds:
             return f"it takes networks of kind {' or '.join(self.kinds)}, and this one is of kind {kind}"
@@ -181,7 +234,7 @@ class Part(ABC):
         return None
 
     def calls(self, context: Context) -> tuple[Call, ...]:
-        """Return the measures that the part runs, which give the commands beside its charts; by default none."""
+        """Return the measures that the section runs, which give the commands beside its figures; by default none."""
         return ()
 
     def kept_as(self, context: Context) -> str:
@@ -193,42 +246,79 @@ class Part(ABC):
         """Return about how long `run` takes, on one core of a common machine."""
 
     @abstractmethod
-    def run(self, network: Any, context: Context) -> PartResult:
-        """Measure one network. A `UserError` means that the part does not apply, any other error that it failed."""
+    def run(self, network: Any, context: Context) -> Measurement:
+        """Measure one network. A `UserError` means that the section does not apply, any other that it failed."""
 
-    @abstractmethod
-    def section(self, rows: Sequence[Row], subjects: Sequence[str]) -> Section | None:
-        """Draw what was found of several networks; `subjects` are the keys of those that the page is about."""
+    def headline(self, view: SectionView) -> Headline | None:
+        """Return the number that stands above the section."""
+        return None if self.lead is None else view.headline(self.lead)
 
-    def references(self) -> tuple[str, ...]:
-        """Return keys of `mnemoscope.core.references` that a paper has to cite for this part."""
+    def sentences(self, view: SectionView) -> tuple[str, ...]:
+        """Return the text of the section; by default `text`."""
+        return (self.text,) if self.text else ()
+
+    def figures(self, view: SectionView) -> Sequence[Figure]:
+        """Return the figures of the section; by default a ranking for every quantity that has a better direction."""
+        return [view.ranking(each) for each in self.quantities if each.better is not None]
+
+    def tables(self, view: SectionView) -> Sequence[Table]:
+        """Return the tables of the section; by default none."""
         return ()
 
+    def notes(self, view: SectionView) -> tuple[str, ...]:
+        """Return the sentences under the section; by default what the results say of themselves."""
+        return view.notes()
+
     def cited(self, rows: Sequence[Row]) -> tuple[str, ...]:
-        """Return those of them that these rows rest on; by default all."""
-        return self.references()
+        """Return those of the references that these rows rest on; by default all."""
+        return self.references
+
+    def draw(self, rows: Sequence[Row], subjects: Sequence[str]) -> Section | None:
+        """Draw what was found of several networks; `subjects` are the keys of those that the page is about."""
+        from mnemoscope.profiles.drawing import SectionView
+        from mnemoscope.report import Section
+
+        view = SectionView(self, rows, subjects)
+        if not view.subjects:
+            return None
+        return Section(
+            name=self.name,
+            title=self.title,
+            headline=self.headline(view),
+            text=self.sentences(view),
+            figures=list(self.figures(view)),
+            tables=list(self.tables(view)),
+            notes=self.notes(view),
+        )
 
 
-PARTS: Registry[type[Part]] = Registry("part", "mnemoscope.parts")
+SECTIONS: Registry[type[ProfileSection]] = Registry("section", "mnemoscope.sections")
 
-P = TypeVar("P", bound=type[Part])
+P = TypeVar("P", bound=type[ProfileSection])
 
 
-def part(name: str, *, title: str, order: int) -> Callable[[P], P]:
-    """Return a class decorator that makes a `Part` a section of every profile."""
+def section(name: str, *, title: str, order: int) -> Callable[[P], P]:
+    """Return a class decorator that makes a `ProfileSection` a part of every profile."""
 
     def file(cls: P) -> P:
         cls.name, cls.title, cls.order = name, title, order
-        PARTS.register(name)(cls)
+        cls.quantities = tuple(dataclasses.replace(each, section=name) for each in cls.quantities)
+        SECTIONS.register(name)(cls)
         return cls
 
     return file
 
 
-def parts() -> list[Part]:
-    """Return all parts in their order: our own, and those of other packages."""
+def all_sections() -> list[ProfileSection]:
+    """Return all sections in their order: our own, and those of other packages."""
     package = importlib.import_module("mnemoscope.profiles.sections")
     for module in pkgutil.iter_modules(package.__path__):
         importlib.import_module(f"{package.__name__}.{module.name}")
-    found = [PARTS[name]() for name in PARTS]
+    found = [SECTIONS[name]() for name in SECTIONS]
     return sorted(found, key=lambda each: (each.order, each.name))
+
+
+def judged_quantities(sections: Iterable[ProfileSection]) -> list[Quantity]:
+    """Return the quantities that a verdict judges: what a network can do first, then what it costs."""
+    found = [each for one in sections for each in one.quantities if each.axis is not None]
+    return sorted(found, key=lambda each: each.axis is not None and not each.axis.weights)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from mnemoscope.core.errors import expected, positive_int
 
@@ -51,8 +50,3 @@ class Settings:
         """Return the seeds: one where the weights are somebody's own."""
         count = 1 if trained else self.seeds or _SEEDS[self.quick]
         return list(range(self.seed, self.seed + count))
-
-    def to_dict(self, trained: bool) -> dict[str, Any]:
-        """Return ``row["settings"]``."""
-        found = {"quick": self.quick, "seeds": self.seeds_of(trained), "budget": self.budget}
-        return found | ({} if self.train_minutes is None else {"train_minutes": self.train_minutes})

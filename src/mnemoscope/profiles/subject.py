@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 import json
 import shlex
 from collections.abc import Sequence
@@ -14,13 +13,13 @@ import torch
 from torch import nn
 
 from mnemoscope import __version__
-from mnemoscope.measures import get
 from mnemoscope.nn import NetworkSpec
 from mnemoscope.nn.construction import DEFAULT_SIZES
 from mnemoscope.nn.options import public_class
 from mnemoscope.nn.parameters import count_parameters
 from mnemoscope.nn.registry import NETWORKS, card
 from mnemoscope.nn.storage import weights_digest
+from mnemoscope.profiles.row import NetworkFacts
 from mnemoscope.profiles.section import Call
 from mnemoscope.profiles.settings import Settings
 
@@ -29,26 +28,26 @@ __all__ = ["facts_of", "fingerprint", "network_words", "python_call", "source_of
 _PLAIN = (bool, int, float, str, type(None))
 
 
-def facts_of(spec: NetworkSpec, network: Any) -> dict[str, Any]:
-    """Return ``row["network"]`` of a network that was built from a description."""
+def facts_of(spec: NetworkSpec, network: Any) -> NetworkFacts:
+    """Return the facts of a network that was built from a description."""
     module = getattr(network, "module", network)
     own = card(public_class(type(module)))
-    return {
-        "name": own.name if own else public_class(type(module)).__name__,
-        "class": public_class(type(module)).__qualname__,
-        "options": {name: value if isinstance(value, _PLAIN) else repr(value) for name, value in spec.options.items()},
-        "input_size": _whole(network, "input_size"),
-        "hidden_size": _whole(network, "hidden_size"),
-        "num_layers": _whole(module, "num_layers"),
-        "output_size": _whole(network, "output_size"),
-        "kind": getattr(network, "kind", None),
-        "causal": bool(getattr(network, "causal", True)),
-        "parameters": count_parameters(network),
-        "state_size": _whole(network, "state_size"),
-        "weights": "trained" if spec.trained else "initialised",
-        "source": source_of(spec),
-        "guesses": list(getattr(network, "guesses", ())),
-    }
+    return NetworkFacts(
+        name=own.name if own else public_class(type(module)).__name__,
+        class_name=public_class(type(module)).__qualname__,
+        options={name: value if isinstance(value, _PLAIN) else repr(value) for name, value in spec.options.items()},
+        input_size=_whole(network, "input_size"),
+        hidden_size=_whole(network, "hidden_size"),
+        num_layers=_whole(module, "num_layers"),
+        output_size=_whole(network, "output_size"),
+        kind=getattr(network, "kind", None),
+        causal=bool(getattr(network, "causal", True)),
+        parameters=count_parameters(network),
+        state_size=_whole(network, "state_size"),
+        weights="trained" if spec.trained else "initialised",
+        source=source_of(spec),
+        guesses=tuple(getattr(network, "guesses", ())),
+    )
 
 
 def source_of(spec: NetworkSpec) -> str:
@@ -119,7 +118,7 @@ def spell(spec: NetworkSpec, call: Call, seed: int) -> str:
     if words is None:
         return _python(spec, call, seed)
     options = [_option(name, value) for name, value in call.options.items()]
-    seeded = [f"--seed {seed}"] if _is_seeded(call) or not spec.trained else []
+    seeded = [f"--seed {seed}"] if call.seeded or not spec.trained else []
     return " ".join(["mnemoscope measure", call.measure, words, *options, *seeded])
 
 
@@ -131,11 +130,9 @@ def _option(name: str, value: Any) -> str:
 
 
 def _python(spec: NetworkSpec, call: Call, seed: int) -> str:
-    entry = get(call.measure)
-    function = entry.of_network or entry.function
-    keywords = {**call.options, **({"seed": seed} if _is_seeded(call) else {})}
+    keywords = {**call.options, **({"seed": seed} if call.seeded else {})}
     given = "".join(f", {name}={value!r}" for name, value in keywords.items())
-    return f"ms.measures.{function.__name__}({_network(spec, call, seed)}{given})"
+    return f"ms.measures.{call.function_name}({_network(spec, call, seed)}{given})"
 
 
 def _network(spec: NetworkSpec, call: Call, seed: int) -> str:
@@ -144,8 +141,3 @@ def _network(spec: NetworkSpec, call: Call, seed: int) -> str:
         return "module"
     sized = spec if call.input_size is None else spec.replace(input_size=call.input_size)
     return f"ms.nn.{sized.replace(seed=seed)!r}.build()"
-
-
-def _is_seeded(call: Call) -> bool:
-    entry = get(call.measure)
-    return "seed" in inspect.signature(entry.of_network or entry.function).parameters

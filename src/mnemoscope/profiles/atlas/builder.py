@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mnemoscope.core.environment import environment_facts
 from mnemoscope.core.errors import expected, positive_int
 from mnemoscope.core.files import writable
 from mnemoscope.nn import NetworkSpec
 from mnemoscope.nn.parameters import COUNTED
 from mnemoscope.nn.registry import get
-from mnemoscope.profiles.atlas.file import read, thinned, write
-from mnemoscope.profiles.rows import Row
+from mnemoscope.profiles.atlas.file import read, write
+from mnemoscope.profiles.row import Row
 from mnemoscope.profiles.runner import Runner
 from mnemoscope.profiles.settings import Settings
 
@@ -124,7 +124,7 @@ def build(
             row = _measured(job)
             known[_key(row)] = row
             measured += 1
-            write(path, [thinned(each) for each in known.values()], _notes())
+            write(path, list(known.values()), _notes())
     return measured
 
 
@@ -136,11 +136,11 @@ def _needed(todo: Sequence[Job], known: dict[tuple[str, int, bool], Row], again:
 def _measured(job: Job) -> Row:
     spec = NetworkSpec(job.name, input_size=INPUT_SIZE, parameters=job.budget).resolved()
     (row,) = Runner([spec], Settings(quick=job.quick, seeds=seeds_at(job.budget, job.quick))).run()
-    return {**row, "budget": job.budget, "environment": environment_facts()}
+    return dataclasses.replace(row, budget=job.budget)
 
 
 def _key(row: Row) -> tuple[str, int, bool]:
-    return str(row["network"]["source"]), int(row["budget"]), bool(row["settings"]["quick"])
+    return row.network.source, row.budget or 0, row.settings.quick
 
 
 def _notes() -> list[str]:

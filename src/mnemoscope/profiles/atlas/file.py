@@ -14,10 +14,10 @@ import numpy as np
 
 from mnemoscope.core.errors import UserError
 from mnemoscope.core.files import write_atomic
-from mnemoscope.profiles.rows import SCHEMA as ROW_SCHEMA
-from mnemoscope.profiles.rows import Row
+from mnemoscope.profiles.row import SCHEMA as ROW_SCHEMA
+from mnemoscope.profiles.row import Estimate, Row, SectionRow
 
-__all__ = ["SCHEMA", "SHIPPED", "VARIABLE", "Atlas", "read", "thinned", "where", "widened", "write"]
+__all__ = ["SCHEMA", "SHIPPED", "VARIABLE", "Atlas", "read", "thinned", "where", "write"]
 
 SCHEMA = "mnemoscope.atlas/1"
 """The version of the file."""
@@ -49,11 +49,11 @@ class Atlas:
 
     def budgets(self, quick: bool) -> list[int]:
         """Return the numbers of parameters at which there are rows."""
-        return sorted({row["budget"] for row in self.rows if row["settings"]["quick"] is quick})
+        return sorted({row.budget for row in self.rows if row.settings.quick is quick and row.budget is not None})
 
     def at(self, budget: int, quick: bool) -> list[Row]:
         """Return the rows of a budget."""
-        return [row for row in self.rows if row["budget"] == budget and row["settings"]["quick"] is quick]
+        return [row for row in self.rows if row.budget == budget and row.settings.quick is quick]
 
 
 def where() -> Path:
@@ -83,14 +83,14 @@ def read(path: Path | None = None) -> Atlas:
 
 
 def write(path: Path, rows: Sequence[Row], notes: Sequence[str]) -> None:
-    """Write an atlas: environments once, rows compactly, one to a line."""
+    """Write an atlas: environments once, rows in their short form, one to a line."""
     environments: list[dict[str, Any]] = []
     lines = []
-    for row in sorted(rows, key=lambda row: (row["settings"]["quick"], row["budget"], row["label"])):
-        made = row["environment"]
+    for row in sorted(rows, key=lambda row: (row.settings.quick, row.budget or 0, row.label)):
+        made = dict(row.environment)
         if made not in environments:
             environments.append(made)
-        lines.append(_compact({**row, "environment": environments.index(made)}))
+        lines.append(_compact({**thinned(row), "environment": environments.index(made)}))
     head = f'"schema":{_compact(SCHEMA)},"notes":{_compact(list(notes))},"environments":{_compact(environments)}'
     body = ",\n".join(lines)
     write_atomic(path, f'{{{head},"rows":[\n{body}\n]}}\n'.encode())
@@ -101,7 +101,7 @@ def _row(source: Path, row: Any, environments: Any) -> Row:
         raise _broken(source, f"its rows must be of schema {ROW_SCHEMA!r}, got {row['schema']!r}")
     if not isinstance(row["budget"], int) or not isinstance(row["settings"]["quick"], bool):
         raise TypeError("a row has no budget or no settings")
-    return widened({**row, "environment": environments[row["environment"]]})
+    return Row.from_dict({**row, "environment": environments[row["environment"]]})
 
 
 def _compact(value: Any) -> str:
@@ -113,10 +113,10 @@ def _broken(path: Path, why: str) -> UserError:
 
 
 _LEFT_OUT = ("theory",)
-"""Parts that pages show of the profiled networks alone."""
+"""Sections that pages show of the profiled networks alone."""
 
 _UNUSED = ("norms", "lengths", "memory", "work", "stderr")
-"""Lists of a part that no chart draws of references."""
+"""Lists of a section that no figure draws of references."""
 
 _POINTS = 16
 """The longest list that is kept: points of a curve, eigenvalues, exponents."""
@@ -124,59 +124,37 @@ _POINTS = 16
 _VALUE, _SEED, _POINT, _BAND = 6, 4, 4, 3
 """Digits of a scalar with its interval, of one seed, of a point of a curve, and of the band around it."""
 
-_SCALAR: dict[str, Any] = {"value": None, "lower": None, "upper": None, "seeds": [], "unit": "", "note": ""}
-_PART: dict[str, Any] = {
-    "status": "done",
-    "reason": None,
-    "seconds": 0.0,
-    "seeds": [],
-    "data": {},
-    "scalars": {},
-    "notes": [],
-    "command": "",
-    "commands": {},
-}
-_ROW: dict[str, Any] = {"notices": []}
 _KEPT = ("schema", "label", "network", "settings", "command", "budget", "environment")
 _WORDS = 120
 """Letters of a note that are kept."""
 
 
-def thinned(row: Row) -> Row:
+def thinned(row: Row) -> dict[str, Any]:
     """Return a row without what no reference is asked for, its numbers rounded, its lists shortened.
 
-    What is empty is left out; `widened` puts it back.
+    What has its default is left out; `Row.from_dict` puts it back.
     """
-    there = {name: part for name, part in row["parts"].items() if part["status"] != "not applicable"}
-    parts = {name: _part(part) for name, part in there.items() if name not in _LEFT_OUT}
-    kept = {name: row[name] for name in _KEPT if row.get(name)}
-    settings = {**row["settings"], "digests": [digest[:8] for digest in row["settings"].get("digests", ())]}
-    return {**kept, "settings": settings, "parts": parts}
+    whole = row.to_dict()
+    there = {name: each for name, each in row.sections.items() if each.status != "not applicable"}
+    sections = {name: _section(each) for name, each in there.items() if name not in _LEFT_OUT}
+    settings = {**whole["settings"], "digests": [digest[:8] for digest in row.settings.digests]}
+    return {**{name: whole[name] for name in _KEPT if whole.get(name)}, "settings": settings, "parts": sections}
 
 
-def widened(row: Row) -> Row:
-    """Return a row of the atlas with everything that a row has."""
-    parts = {name: _widened_part(part) for name, part in row["parts"].items()}
-    return {**_ROW, **row, "parts": parts}
+def _section(found: SectionRow) -> dict[str, Any]:
+    kept = _changed(SectionRow(status=found.status, reason=found.reason, seeds=found.seeds), SectionRow())
+    data = {name: _list(name, value) for name, value in found.data.items() if name not in _UNUSED}
+    return {**kept, "data": data, "scalars": {name: _scalar(each) for name, each in found.scalars.items()}}
 
 
-def _widened_part(part: dict[str, Any]) -> dict[str, Any]:
-    whole = {**_PART, **part}
-    whole["scalars"] = {name: {**_SCALAR, **scalar} for name, scalar in whole["scalars"].items()}
-    return whole
+def _scalar(found: Estimate) -> dict[str, Any]:
+    short = {name: _rounded(value, _SEED if name == "seeds" else _VALUE) for name, value in found.to_dict().items()}
+    return _changed(Estimate.from_dict({**short, "note": found.note[:_WORDS]}), Estimate())
 
 
-def _part(part: dict[str, Any]) -> dict[str, Any]:
-    kept = {name: part[name] for name in ("status", "reason", "seeds") if part.get(name, _PART[name]) != _PART[name]}
-    data = {name: _list(name, value) for name, value in (part.get("data") or {}).items() if name not in _UNUSED}
-    scalars = {name: _scalar(value) for name, value in (part.get("scalars") or {}).items()}
-    return {**kept, "data": data, "scalars": scalars}
-
-
-def _scalar(scalar: dict[str, Any]) -> dict[str, Any]:
-    found = {name: _rounded(value, _SEED if name == "seeds" else _VALUE) for name, value in scalar.items()}
-    found["note"] = str(found.get("note") or "")[:_WORDS]
-    return {name: value for name, value in found.items() if value != _SCALAR.get(name)}
+def _changed(found: Estimate | SectionRow, usual: Estimate | SectionRow) -> dict[str, Any]:
+    default = usual.to_dict()
+    return {name: value for name, value in found.to_dict().items() if value != default[name]}
 
 
 def _list(name: str, value: Any) -> Any:

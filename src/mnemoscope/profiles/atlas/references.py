@@ -14,12 +14,10 @@ from pathlib import Path
 
 from mnemoscope.core.errors import UserError, positive_int
 from mnemoscope.nn import NetworkSpec
-from mnemoscope.nn.parameters import count_parameters
 from mnemoscope.profiles.atlas.file import Atlas, read, where
-from mnemoscope.profiles.rows import Row
-from mnemoscope.profiles.settings import Settings
+from mnemoscope.profiles.row import NetworkFacts, Row
 
-__all__ = ["about", "load", "nearest_budget", "nearest_rows", "specs_like", "stored"]
+__all__ = ["about", "load", "nearest_budget", "nearest_rows", "specs_like"]
 
 
 def load(path: Path | None = None) -> Atlas:
@@ -57,7 +55,7 @@ def nearest_rows(parameters: int, *, quick: bool = False) -> list[Row]:
     """
     atlas = load()
     budget = nearest_budget(parameters, atlas.budgets(quick))
-    return [dict(row) for row in atlas.at(budget, quick)]
+    return atlas.at(budget, quick)
 
 
 @lru_cache(maxsize=4)
@@ -65,18 +63,12 @@ def _load(source: Path, stamp: tuple[int, int, int] | None) -> Atlas:
     return read(source)
 
 
-def stored(row: Row, quick: bool) -> list[Row]:
-    """Return the rows of the table at the number of parameters nearest to a network's."""
-    return nearest_rows(int(row["network"]["parameters"]), quick=quick)
-
-
-def specs_like(spec: NetworkSpec, settings: Settings) -> list[NetworkSpec]:
-    """Return the networks of the table, at the sizes that have as many parameters as a network."""
-    network = spec.replace(seed=settings.seed).build()
-    count, width = count_parameters(network), int(getattr(network, "input_size", 1))
-    named = [row["network"] for row in nearest_rows(count, quick=settings.quick)]
+def specs_like(facts: NetworkFacts, rows: Sequence[Row]) -> list[NetworkSpec]:
+    """Return the networks of some rows, at the sizes that have as many parameters as a network."""
+    named = [row.network for row in rows]
+    width = 1 if facts.input_size is None else facts.input_size
     return [
-        NetworkSpec(each["name"], input_size=width, parameters=count, options=each["options"]).resolved()
+        NetworkSpec(each.name, input_size=width, parameters=facts.parameters, options=each.options).resolved()
         for each in named
     ]
 
@@ -85,12 +77,12 @@ def about(subjects: Sequence[Row], references: Sequence[Row], fresh: bool) -> st
     """Say where the references come from, and how near their numbers of parameters are."""
     if not references:
         return "There are no references beside it."
-    counts = sorted(row["network"]["parameters"] for row in references)
+    counts = sorted(row.network.parameters for row in references)
     between = f"{counts[0]:,} to {counts[-1]:,} parameters" if counts[0] != counts[-1] else f"{counts[0]:,} parameters"
-    own = " and ".join(f"{row['network']['parameters']:,}" for row in subjects)
+    own = " and ".join(f"{row.network.parameters:,}" for row in subjects)
     if fresh:
         return f"The references were measured anew at equal parameters: {between}, against {own}."
-    made = references[0]["environment"]
+    made = references[0].environment
     return (
         f"The references are from the table that ships with Mnemoscope (version {made.get('mnemoscope', '?')}, "
         f"{made.get('date', '?')}), at the nearest number of parameters: {between}, against {own}."

@@ -9,57 +9,99 @@ from typing import Any
 import numpy as np
 
 from mnemoscope.measures import MemoryCapacity
-from mnemoscope.profiles.drawing import command, curve, headline, lag_grid, notes, ranked, subject_rows
-from mnemoscope.profiles.rows import Row
-from mnemoscope.profiles.section import Call, Context, Part, PartResult, Scalar, part
-from mnemoscope.report import Curves, Figure, Section
+from mnemoscope.profiles.drawing import SectionView, lag_grid
+from mnemoscope.profiles.quantity import Axis, Quantity
+from mnemoscope.profiles.section import Call, Context, Measurement, ProfileSection, Scalar, section
+from mnemoscope.report import Curves, Figure
 
 __all__ = ["Capacity"]
 
 _DEGREE = 3
 """Tanh networks without biases are odd functions: their products have an odd degree."""
 
-_TEXT = (
-    "The share of the variance of the input k steps ago that the best linear readout of the state recovers. Summed "
-    "over all lags and over all products of past inputs it cannot exceed the numbers in the state: what a network "
-    "spends on products, it does not have for plain memory."
-)
-
 _ENDS = 256
 """The longest lag that is drawn."""
 
+_HOW = (
+    "A white input, uniform on [-1, 1], drives the network; ridge regressions on the state are fitted on three "
+    "quarters of the sequences and scored on the fourth, in turn; what chance explains is set to zero. Linear "
+    "networks are computed exactly."
+)
+_LIMIT = ("state_size", "the numbers in its state")
 
-@part("capacity", title="Memory capacity", order=40)
-class Capacity(Part):
+
+@section("capacity", title="Memory capacity", order=40)
+class Capacity(ProfileSection):
     """Linear capacity by lag, and the capacity for products of two and three past inputs."""
 
     needs_causal = True
     averaged = ("linear", "degrees")
+    references = MemoryCapacity.references
+    text = (
+        "The share of the variance of the input k steps ago that the best linear readout of the state recovers. Summed "
+        "over all lags and over all products of past inputs it cannot exceed the numbers in the state: what a network "
+        "spends on products, it does not have for plain memory."
+    )
+    quantities = (
+        Quantity(
+            name="linear",
+            title="linear memory capacity",
+            unit="lags",
+            better="higher",
+            least=0.0,
+            how=_HOW,
+            meaning="past inputs that a linear readout of the state recovers, in all",
+            top=True,
+            compared=True,
+            axis=Axis(
+                name="plain memory of many inputs",
+                says="a linear readout of its state recovers {value} past inputs in all",
+                column="linear",
+                limit=_LIMIT,
+            ),
+        ),
+        Quantity(
+            name="nonlinear",
+            title="capacity for products",
+            unit="products",
+            better="higher",
+            least=0.0,
+            how=_HOW,
+            compared=True,
+            axis=Axis(
+                name="memory of products of inputs",
+                says="a linear readout recovers {value} products of two or three past inputs",
+                column="nonlinear",
+                limit=_LIMIT,
+            ),
+        ),
+        Quantity(name="linear_share", title="share of the state spent on plain memory", least=0.0, how=_HOW),
+        Quantity(name="reach", title="reach of plain memory", unit="steps", better="higher", least=0.0, how=_HOW),
+    )
 
     def calls(self, context: Context) -> tuple[Call, ...]:
         """Return the measure of memory capacity, with chance taken out."""
         options: dict[str, Any] = {"degree": _DEGREE, "threshold": True}
         if context.quick:
-            options["samples"] = max(2048, 16 * _size(context))
+            options["samples"] = max(2048, 16 * context.state_size)
         return (Call("memory-capacity", options),)
 
     def seconds(self, network: Any, context: Context) -> float:
         """Return the time of some 8000 products of as many states."""
-        return (0.4 if context.quick else 1.7) * max(0.5, math.pow(_size(context) / 64, 0.8))
+        return (0.4 if context.quick else 1.7) * max(0.5, math.pow(context.state_size / 64, 0.8))
 
-    def run(self, network: Any, context: Context) -> PartResult:
+    def run(self, network: Any, context: Context) -> Measurement:
         """Measure the capacities of one network."""
         (call,) = self.calls(context)
         found: MemoryCapacity = call(network, context.seed)
         linear, nonlinear = float(found.by_degree[0]), float(found.by_degree[1:].sum())
         lost = _lost(found)
-        share = linear / found.size
         lags = lag_grid(min(_ENDS, len(found.curve) - 1))
-        return PartResult(
+        return Measurement(
             scalars={
-                "linear": _known(linear, lost, "lags"),
-                "nonlinear": _known(nonlinear, lost, "products"),
-                "linear_share": _known(share, lost, ""),
+                "linear": _known(linear, lost),
+                "nonlinear": _known(nonlinear, lost),
+                "linear_share": _known(linear / found.size, lost),
                 "reach": _reach(found, lost),
             },
             data={
@@ -73,50 +115,19 @@ class Capacity(Part):
             notes=tuple(f"Assumed: {each}." for each in found.assumptions),
         )
 
-    def section(self, rows: Sequence[Row], subjects: Sequence[str]) -> Section | None:
-        """Draw the curve by lag, the linear total, and that of products."""
-        if not subject_rows(rows, subjects, self.name):
-            return None
-        typed = command(rows, subjects, self.name, "memory-capacity")
-        how = (
-            "A white input, uniform on [-1, 1], drives the network; ridge regressions on the state are fitted on three "
-            "quarters of the sequences and scored on the fourth, in turn; what chance explains is set to zero. Linear "
-            "networks are computed exactly."
-        )
+    def figures(self, view: SectionView) -> Sequence[Figure]:
+        """Return the curve by lag, the linear total, and that of products."""
         drawn = Curves(
-            series=curve(rows, self.name, "lags", "linear", shift=1),
+            series=view.curve("lags", "linear", shift=1),
             x_title="lag k + 1 (steps; the present is 1)",
             y_title="share of u(t-k) recovered",
             log_x=True,
         )
-        return Section(
-            name=self.name,
-            title=self.title,
-            headline=headline(
-                rows, subjects, self.name, "linear", "past inputs that a linear readout of the state recovers, in all"
-            ),
-            text=(_TEXT,),
-            figures=[
-                _figure("capacity-curve", "How far back the input can be read off", drawn, how, typed),
-                _figure("capacity-linear", "Plain memory", _ranked(rows, "linear", "linear capacity"), how, typed),
-                _figure(
-                    "capacity-nonlinear",
-                    "Memory for products",
-                    _ranked(rows, "nonlinear", f"capacity of degrees 2 to {_DEGREE}"),
-                    how,
-                    typed,
-                ),
-            ],
-            notes=notes(rows, subjects, self.name),
-        )
-
-    def references(self) -> tuple[str, ...]:
-        """Return who defined it."""
-        return MemoryCapacity.references
-
-
-def _size(context: Context) -> int:
-    return int(context.facts.get("state_size") or 64)
+        return [
+            view.figure("capacity-curve", "How far back the input can be read off", drawn, _HOW),
+            view.ranking(self.quantity("linear"), title="Plain memory"),
+            view.ranking(self.quantity("nonlinear"), title="Memory for products"),
+        ]
 
 
 def _lost(found: MemoryCapacity) -> str:
@@ -126,26 +137,14 @@ def _lost(found: MemoryCapacity) -> str:
     return ""
 
 
-def _known(value: float | None, lost: str, unit: str, note: str = "") -> Scalar:
-    return Scalar(value=None if lost else value, unit=unit, note=lost or note)
+def _known(value: float | None, lost: str, note: str = "") -> Scalar:
+    return Scalar(value=None if lost else value, note=lost or note)
 
 
 def _reach(found: MemoryCapacity, lost: str) -> Scalar:
     """Return the largest lag of which at least half of the input's variance is recovered."""
     above = np.flatnonzero(found.curve >= 0.5)
     if not len(above):
-        return _known(None, lost, "steps", "at no lag is half of the input recovered")
+        return _known(None, lost, "at no lag is half of the input recovered")
     last = int(above[-1])
-    return _known(
-        float(last), lost, "steps", "it is the last lag that was tried" if last == len(found.curve) - 1 else ""
-    )
-
-
-def _ranked(rows: Sequence[Row], entry: str, title: str) -> Any:
-    return ranked(rows, "capacity", entry, title, better="higher")
-
-
-def _figure(name: str, title: str, drawing: Any, how: str, typed: str) -> Figure:
-    alt = f"{title}: the profiled network beside the references."
-    cite = MemoryCapacity.references
-    return Figure(name=name, title=title, drawing=drawing, alt=alt, how=how, command=typed, references=cite)
+    return _known(float(last), lost, "it is the last lag that was tried" if last == len(found.curve) - 1 else "")

@@ -8,56 +8,88 @@ from typing import Any
 from mnemoscope.core.numbers import number
 from mnemoscope.measures import Resources
 from mnemoscope.nn.parameters import COUNTED
-from mnemoscope.profiles.drawing import command, notes, ranked, shown, spoken, subject_rows
-from mnemoscope.profiles.rows import Row, key, label, scalar, value
-from mnemoscope.profiles.section import Call, Context, Part, PartResult, Scalar, part
-from mnemoscope.report import Cell, Column, Figure, Headline, Section, Table
+from mnemoscope.profiles.drawing import SectionView, spoken
+from mnemoscope.profiles.quantity import Axis, Quantity
+from mnemoscope.profiles.row import Row
+from mnemoscope.profiles.section import Call, Context, Measurement, ProfileSection, Scalar, section
+from mnemoscope.report import Cell, Column, Figure, Headline, Table
 
 __all__ = ["IdentityCard"]
 
-_COLUMNS = {
-    "parameters": "parameters",
-    "state_size": "state",
-    "multiply_adds": "multiply-adds per step",
-    "step_microseconds": "time per step",
-    "growth_exponent": "memory of training ~ T^p",
-    "work_exponent": "work per step ~ T^p",
-}
+_COUNTED = "Counted from every tensor operation while a step runs; sums and functions such as tanh do not count."
 
 
-@part("card", title="Identity card", order=10)
-class IdentityCard(Part):
+@section("card", title="Identity card", order=10)
+class IdentityCard(ProfileSection):
     """Parameters, state, multiply-adds and time of a step, growth with the length; the same at every seed."""
 
     kinds = ("recurrent", "sequence", "classifier", "relational")
     once = True
+    references = Resources.references
+    quantities = (
+        Quantity(name="parameters", title="parameters", unit="parameters", least=0.0, how=COUNTED),
+        Quantity(name="state_size", title="state", unit="numbers", least=0.0, how="Real numbers in the state."),
+        Quantity(
+            name="multiply_adds",
+            title="multiply-adds per step",
+            better="lower",
+            least=0.0,
+            how=_COUNTED,
+            log=True,
+            axis=Axis(
+                name="cost per step",
+                says="a step takes {value} multiply-adds",
+                column="multiply-adds",
+                margin=0.1,
+                weights=False,
+            ),
+        ),
+        Quantity(
+            name="step_microseconds",
+            title="time per step",
+            unit="µs",
+            least=0.0,
+            how="The median step of the longest sequence, on this machine.",
+        ),
+        Quantity(
+            name="growth_exponent",
+            title="memory of training ~ T^p",
+            how="The slope of the logarithm of the memory that training takes against that of the length.",
+        ),
+        Quantity(
+            name="work_exponent",
+            title="work per step ~ T^p",
+            how="The slope of the logarithm of a step's work against that of the length.",
+        ),
+    )
+    leading = "multiply_adds"
 
     def calls(self, context: Context) -> tuple[Call, ...]:
         """Return the measure of resources."""
-        if context.facts.get("kind") not in ("recurrent", "sequence"):
+        if context.facts.kind not in ("recurrent", "sequence"):
             return ()
         lengths, repeats = ((32, 64, 128), 3) if context.quick else ((128, 256, 512), 5)
         return (Call("resources", {"lengths": lengths, "repeats": repeats}),)
 
     def seconds(self, network: Any, context: Context) -> float:
         """Return what streaming takes: some 2000 steps."""
-        return (0.2 if context.quick else 0.5) * _layers(context)
+        return (0.2 if context.quick else 0.5) * (context.facts.num_layers or 1)
 
-    def run(self, network: Any, context: Context) -> PartResult:
+    def run(self, network: Any, context: Context) -> Measurement:
         """Measure what the network costs."""
-        parameters = Scalar(value=float(context.facts["parameters"]), unit="parameters")
+        parameters = Scalar(value=float(context.facts.parameters))
         calls = self.calls(context)
         if not calls:
-            return PartResult(scalars={"parameters": parameters}, notes=("a classifier has no steps to be timed",))
+            return Measurement(scalars={"parameters": parameters}, notes=("a classifier has no steps to be timed",))
         found: Resources = calls[0](network, context.seed)
         growing = "" if found.state_size is not None else "it has no state of fixed size"
         size = None if found.state_size is None else float(found.state_size)
-        return PartResult(
+        return Measurement(
             scalars={
                 "parameters": parameters,
-                "state_size": Scalar(value=size, unit="numbers", note=growing),
-                "multiply_adds": Scalar(value=float(found.multiply_adds), unit=""),
-                "step_microseconds": Scalar(value=1e6 * float(found.step_p50[-1]), unit="µs"),
+                "state_size": Scalar(value=size, note=growing),
+                "multiply_adds": Scalar(value=float(found.multiply_adds)),
+                "step_microseconds": Scalar(value=1e6 * float(found.step_p50[-1])),
                 "growth_exponent": Scalar(value=found.exponent),
                 "work_exponent": Scalar(value=found.work_exponent),
             },
@@ -65,71 +97,49 @@ class IdentityCard(Part):
             notes=found.assumptions,
         )
 
-    def section(self, rows: Sequence[Row], subjects: Sequence[str]) -> Section | None:
-        """Draw the card as a table of all networks, and the work of a step as a ranking."""
-        own = subject_rows(rows, subjects, self.name)
-        if not own:
-            return None
-        figures = [] if scalar(own[0], self.name, "multiply_adds") is None else [self._work(rows, subjects)]
-        return Section(
-            name=self.name,
-            title=self.title,
-            headline=Headline(
-                value=number(own[0]["network"]["parameters"], 6), unit="parameters", meaning=_identity(own[0])
-            ),
-            text=(*(_sentence(row, len(own) > 1) for row in own), f"What counts: {COUNTED}."),
-            figures=figures,
-            tables=[self._table(shown(rows, self.name), subjects)],
-            notes=notes(rows, subjects, self.name),
-        )
+    def headline(self, view: SectionView) -> Headline:
+        """Return the number of parameters."""
+        row = view.subjects[0]
+        return Headline(value=number(row.network.parameters, 6), unit="parameters", meaning=_identity(row))
 
-    def _work(self, rows: Sequence[Row], subjects: Sequence[str]) -> Figure:
-        return Figure(
-            name="work-of-a-step",
-            title="What one step costs",
-            drawing=ranked(rows, self.name, "multiply_adds", "multiply-adds per step", log=True, better="lower"),
-            alt="Multiply-adds of one step of every network, in order.",
-            how="Counted from every tensor operation while a step runs; sums and functions such as tanh do not count.",
-            command=command(rows, subjects, self.name, "resources"),
-        )
+    def sentences(self, view: SectionView) -> tuple[str, ...]:
+        """Return a sentence for each subject, and what counts as a parameter."""
+        several = len(view.subjects) > 1
+        return (*(self._sentence(row, several) for row in view.subjects), f"What counts: {COUNTED}.")
 
-    def _table(self, rows: Sequence[Row], subjects: Sequence[str]) -> Table:
+    def figures(self, view: SectionView) -> Sequence[Figure]:
+        """Return the work of a step as a ranking."""
+        work = self.quantity("multiply_adds")
+        if view.subjects[0].scalar(work) is None:
+            return ()
+        return (view.ranking(work, "work-of-a-step", "What one step costs"),)
+
+    def tables(self, view: SectionView) -> Sequence[Table]:
+        """Return the card as a table of all networks."""
         columns = [Column(title="network", numeric=False), Column(title="n", numeric=True)]
-        columns += [Column(title=title, numeric=True) for title in _COLUMNS.values()]
-        chosen = next((index for index, row in enumerate(rows) if key(row) in subjects), None)
-        cells = [_cells(row) for row in rows]
-        times = "Times are of the machine on which each row was measured"
-        return Table(name="card", title="Cost", columns=columns, rows=cells, note=f"{times}, in µs.", highlight=chosen)
+        columns += [Column(title=each.title, numeric=True) for each in self.quantities]
+        chosen = next((index for index, row in enumerate(view.rows) if row in view.subjects), None)
+        note = "Times are of the machine on which each row was measured, in µs."
+        cells = [self._cells(row) for row in view.rows]
+        return (Table(name="card", title="Cost", columns=columns, rows=cells, note=note, highlight=chosen),)
 
-    def references(self) -> tuple[str, ...]:
-        """Return who compared memories of training so."""
-        return Resources.references
+    def _cells(self, row: Row) -> list[Cell]:
+        found = [row.scalar(each) for each in self.quantities]
+        return [row.label, row.network.hidden_size, *(None if each is None else each.value for each in found)]
 
-
-def _layers(context: Context) -> int:
-    return int(context.facts.get("num_layers") or 1)
-
-
-def _cells(row: Row) -> list[Cell]:
-    numbers: list[Cell] = []
-    for entry in _COLUMNS:
-        found = scalar(row, "card", entry)
-        numbers.append(None if found is None else found["value"])
-    return [label(row), row["network"]["hidden_size"], *numbers]
+    def _sentence(self, row: Row, named: bool) -> str:
+        owner = f"{row.label}: " if named else ""
+        state, time, work = (
+            row.scalar(self.quantity(name)) for name in ("state_size", "step_microseconds", "multiply_adds")
+        )
+        if state is None or time is None or work is None:
+            return f"{owner}{_identity(row)}."
+        size = "No state of fixed size" if state.value is None else f"A state of {number(state.value, 6)} numbers"
+        return f"{owner}{size}, {number(work.value, 6)} multiply-adds and {spoken(time)} µs per step."
 
 
 def _identity(row: Row) -> str:
-    network = row["network"]
-    sizes = {"hidden_size": "n", "input_size": "d", "num_layers": "layers"}
-    said = ", ".join(f"{short} = {network[name]}" for name, short in sizes.items() if network.get(name))
-    return f"{network['class']} ({network['kind']}), {said}" if said else f"{network['class']} ({network['kind']})"
-
-
-def _sentence(row: Row, named: bool) -> str:
-    owner = f"{label(row)}: " if named else ""
-    state, time = scalar(row, "card", "state_size"), scalar(row, "card", "step_microseconds")
-    if state is None or time is None:
-        return f"{owner}{_identity(row)}."
-    size = "No state of fixed size" if state["value"] is None else f"A state of {number(state['value'], 6)} numbers"
-    work = number(value(row, "card", "multiply_adds"), 6)
-    return f"{owner}{size}, {work} multiply-adds and {spoken(time)} µs per step."
+    network = row.network
+    sizes = {"n": network.hidden_size, "d": network.input_size, "layers": network.num_layers}
+    said = ", ".join(f"{short} = {size}" for short, size in sizes.items() if size)
+    return f"{network.class_name} ({network.kind}), {said}" if said else f"{network.class_name} ({network.kind})"

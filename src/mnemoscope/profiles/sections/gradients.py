@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 
 from mnemoscope.measures import GradientNorms, LyapunovExponents
-from mnemoscope.profiles.drawing import command, curve, headline, lag_grid, notes, ranked, subject_rows
-from mnemoscope.profiles.rows import Row
-from mnemoscope.profiles.section import Call, Context, Part, PartResult, Scalar, part
-from mnemoscope.report import Curves, Figure, Mark, Section
+from mnemoscope.profiles.drawing import SectionView, lag_grid
+from mnemoscope.profiles.quantity import Axis, Quantity
+from mnemoscope.profiles.section import Call, Context, Measurement, ProfileSection, Scalar, section
+from mnemoscope.report import Curves, Figure, Mark
 
 __all__ = ["Gradients"]
 
-_TEXT = (
-    "A rate below zero means that gradients vanish, above zero that they explode; -0.1 leaves a millionth after 138 "
-    "steps. The Lyapunov exponents say at which rates disturbances of the state grow or fade forward in time, one for "
-    "each direction."
+_BACKWARD = (
+    "The gradient of a random unit readout of the last state, rescaled on its way back so that none is lost; "
+    "geometric mean over trajectories under standard normal inputs, then over seeds."
 )
+_FORWARD = "A QR decomposition of the state's Jacobian at every step, along trajectories under normal inputs."
 
 _BACK = 100
 """Steps back of `at_100`."""
@@ -32,12 +32,41 @@ _SHOWN = 64
 """Exponents in the chart: larger spectra are thinned."""
 
 
-@part("gradients", title="Gradients and Lyapunov exponents", order=50)
-class Gradients(Part):
+@section("gradients", title="Gradients and Lyapunov exponents", order=50)
+class Gradients(ProfileSection):
     """How the gradient grows or fades on its way back, and at which rates disturbances grow or fade forward."""
 
     needs_causal = True
     averaged = ("log_norms", "exponents")
+    references = (*GradientNorms.references, *LyapunovExponents.references)
+    text = (
+        "A rate below zero means that gradients vanish, above zero that they explode; -0.1 leaves a millionth after "
+        "138 steps. The Lyapunov exponents say at which rates disturbances of the state grow or fade forward in time, "
+        "one for each direction."
+    )
+    quantities = (
+        Quantity(
+            name="rate",
+            title="gradient rate",
+            unit="nats per step",
+            better="zero",
+            how=_BACKWARD,
+            meaning="change of the gradient's logarithm for every step back in time",
+            top=True,
+            compared=True,
+            axis=Axis(
+                name="letting gradients through",
+                says="a gradient changes by {value} nats per step on its way back",
+                column="gradient rate",
+            ),
+        ),
+        Quantity(name="at_100", title="logarithm of the gradient 100 steps back", unit="nats", how=_BACKWARD),
+        Quantity(
+            name="lyapunov_max", title="largest Lyapunov exponent", unit="nats per step", how=_FORWARD, compared=True
+        ),
+        Quantity(name="lyapunov_dimension", title="Lyapunov dimension", unit="directions", least=0.0, how=_FORWARD),
+        Quantity(name="near_zero", title="exponents near zero", unit="share", least=0.0, how=_FORWARD),
+    )
 
     def calls(self, context: Context) -> tuple[Call, ...]:
         """Return both measures."""
@@ -50,90 +79,50 @@ class Gradients(Part):
 
     def seconds(self, network: Any, context: Context) -> float:
         """Return the time of QR decompositions of S x S matrices."""
-        size = float(context.facts.get("state_size") or 64)
-        return (0.25 if context.quick else 0.6) * max(0.5, math.pow(size / 64, 1.4))
+        return (0.25 if context.quick else 0.6) * max(0.5, math.pow(context.state_size / 64, 1.4))
 
-    def run(self, network: Any, context: Context) -> PartResult:
+    def run(self, network: Any, context: Context) -> Measurement:
         """Measure one network."""
         back, forward = self.calls(context)
         norms: GradientNorms = back(network, context.seed)
         spectrum: LyapunovExponents = forward(network, context.seed)
         lags = lag_grid(int(back.options["horizon"]))
-        top = float(spectrum.exponents[0])
         logs = norms.log_norms - norms.log_norms[0]
-        gone = "the gradient is exactly zero there"
-        near = float((spectrum.exponents > _NEAR).mean())
-        return PartResult(
+        gone = "" if np.isfinite(logs[_BACK]) else "the gradient is exactly zero there"
+        return Measurement(
             scalars={
-                "rate": Scalar(value=norms.rate, unit="nats per step"),
-                "at_100": Scalar(value=float(logs[_BACK]), unit="nats", note="" if np.isfinite(logs[_BACK]) else gone),
-                "lyapunov_max": Scalar(value=top, unit="nats per step", stderr=float(spectrum.stderr[0])),
-                "lyapunov_dimension": Scalar(value=spectrum.dimension, unit="directions"),
-                "near_zero": Scalar(value=near, unit="share"),
+                "rate": Scalar(value=norms.rate),
+                "at_100": Scalar(value=float(logs[_BACK]), note=gone),
+                "lyapunov_max": Scalar(value=float(spectrum.exponents[0]), stderr=float(spectrum.stderr[0])),
+                "lyapunov_dimension": Scalar(value=spectrum.dimension),
+                "near_zero": Scalar(value=float((spectrum.exponents > _NEAR).mean())),
             },
-            data={
-                "lags": lags,
-                "log_norms": logs[lags],
-                "law": norms.law,
-                **_thinned(spectrum.exponents),
-            },
+            data={"lags": lags, "log_norms": logs[lags], "law": norms.law, **_thinned(spectrum.exponents)},
             notes=tuple(f"Assumed: {each}." for each in dict.fromkeys((*norms.assumptions, *spectrum.assumptions))),
         )
 
-    def section(self, rows: Sequence[Row], subjects: Sequence[str]) -> Section | None:
-        """Draw the norms by lag, the rate, and the Lyapunov spectrum."""
-        if not subject_rows(rows, subjects, self.name):
-            return None
+    def figures(self, view: SectionView) -> Sequence[Figure]:
+        """Return the norms by lag, the rate, and the Lyapunov spectrum."""
         norms = Curves(
-            series=curve(rows, self.name, "lags", "log_norms"),
+            series=view.curve("lags", "log_norms"),
             x_title="steps back k",
             y_title="ln of |dL/dh(T-k)| / |dL/dh(T)|",
             marks=(Mark(kind="y", label="neither grows nor fades", value=0.0),),
         )
         spectrum = Curves(
-            series=curve(rows, self.name, "share", "exponents"),
+            series=view.curve("share", "exponents"),
             x_title="share of the state's directions",
             y_title="Lyapunov exponent (nats per step)",
             marks=(Mark(kind="y", label="zero", value=0.0),),
         )
-        back = (
-            "The gradient of a random unit readout of the last state, rescaled on its way back so that none is lost; "
-            "geometric mean over trajectories under standard normal inputs, then over seeds."
-        )
-        forward = "A QR decomposition of the state's Jacobian at every step, along trajectories under normal inputs."
-        typed = command(rows, subjects, self.name, "gradients")
-        return Section(
-            name=self.name,
-            title=self.title,
-            headline=headline(
-                rows, subjects, self.name, "rate", "change of the gradient's logarithm for every step back in time"
+        cite, own = GradientNorms.references, LyapunovExponents.references
+        return [
+            view.figure("gradient-norms", "The gradient on its way back", norms, _BACKWARD, references=cite),
+            view.ranking(self.quantity("rate"), "gradient-rate", "How fast gradients change", references=cite),
+            view.figure(
+                "lyapunov-spectrum", "How many directions remember", spectrum, _FORWARD, "lyapunov", references=own
             ),
-            text=(_TEXT,),
-            figures=[
-                _figure("gradient-norms", "The gradient on its way back", norms, back, typed, GradientNorms.references),
-                _figure(
-                    "gradient-rate",
-                    "How fast gradients change",
-                    ranked(rows, self.name, "rate", "ln of the gradient norm per step back"),
-                    back,
-                    typed,
-                    GradientNorms.references,
-                ),
-                _figure(
-                    "lyapunov-spectrum",
-                    "How many directions remember",
-                    spectrum,
-                    forward,
-                    command(rows, subjects, self.name, "lyapunov"),
-                    LyapunovExponents.references,
-                ),
-            ],
-            notes=notes(rows, subjects, self.name),
-        )
-
-    def references(self) -> tuple[str, ...]:
-        """Return who defined both."""
-        return (*GradientNorms.references, *LyapunovExponents.references)
+        ]
 
 
 def _thinned(exponents: np.ndarray) -> dict[str, Any]:
@@ -141,8 +130,3 @@ def _thinned(exponents: np.ndarray) -> dict[str, Any]:
     count = len(exponents)
     chosen = np.unique(np.linspace(0, count - 1, min(count, _SHOWN)).round().astype(int))
     return {"share": (chosen + 1) / count, "exponents": exponents[chosen]}
-
-
-def _figure(name: str, title: str, drawing: Any, how: str, typed: str, cite: tuple[str, ...]) -> Figure:
-    alt = f"{title}: the profiled network beside the references."
-    return Figure(name=name, title=title, drawing=drawing, alt=alt, how=how, command=typed, references=cite)

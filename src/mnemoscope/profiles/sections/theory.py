@@ -6,21 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from mnemoscope.core.references import reference
-from mnemoscope.profiles import rows as row_of
-from mnemoscope.profiles.drawing import slug
-from mnemoscope.profiles.rows import Row
-from mnemoscope.profiles.section import Context, Part, PartResult, part
-from mnemoscope.report.page import Cell, Column, Headline, Section, Table
-from mnemoscope.theory.theorems import TOPICS, claims, statements
+from mnemoscope.profiles.drawing import SectionView, slug
+from mnemoscope.profiles.row import Row
+from mnemoscope.profiles.section import Context, Measurement, ProfileSection, section
+from mnemoscope.report import Cell, Column, Headline, Table
+from mnemoscope.theory.theorems import TOPICS, statements
 
 __all__ = ["Theory"]
 
 STATUS = {"exact": "exact", "bound": "bound", "conjecture": "conjecture", "none": "no theorem"}
-
-_LEAD = (
-    "What is proved or conjectured before anything is measured. A bound cannot be passed, an exact value is met by "
-    "every measurement, and a conjecture has held in every case that was tried."
-)
 
 _COLUMNS = (
     Column(title="About", numeric=False),
@@ -31,42 +25,39 @@ _COLUMNS = (
 )
 
 
-@part("theory", title="What theory says", order=20)
-class Theory(Part):
+@section("theory", title="What theory says", order=20)
+class Theory(ProfileSection):
     """Every theorem that applies, evaluated at this network's sizes and weights."""
 
     kinds = ("recurrent", "sequence", "classifier", "relational")
     once = True
+    text = (
+        "What is proved or conjectured before anything is measured. A bound cannot be passed, an exact value is met by "
+        "every measurement, and a conjecture has held in every case that was tried."
+    )
 
     def seconds(self, network: Any, context: Context) -> float:
         """Return about how long it takes: most theorems are formulas, a few take an eigenvalue problem."""
-        size = int(getattr(network, "state_size", None) or 1)
-        return 0.1 + 2e-7 * size**3
+        return 0.1 + 2e-7 * (context.facts.state_size or 1) ** 3
 
-    def run(self, network: Any, context: Context) -> PartResult:
+    def run(self, network: Any, context: Context) -> Measurement:
         """Evaluate all theorems."""
-        return PartResult(data={"statements": statements(network)})
+        return Measurement(data={"statements": statements(network)})
 
-    def section(self, rows: Sequence[Row], subjects: Sequence[str]) -> Section | None:
-        """Show the statements of the networks that the page is about, a table each."""
-        about = [row for row in rows if row_of.key(row) in subjects and row_of.is_done(row, "theory")]
-        if not about:
-            return None
-        known = [_known(row) for row in about]
-        counted = " / ".join(str(len(statements)) for statements in known)
-        names = " / ".join(row_of.label(row) for row in about)
-        return Section(
-            name="theory",
-            title=self.title,
-            headline=Headline(value=counted, unit="theorems", meaning=f"say something of {names}, at its size"),
-            text=(_LEAD,),
-            tables=[_table(place, row) for place, row in enumerate(about, 1)],
-            notes=tuple(_silence(row, len(about) > 1) for row in about if _silent(row)),
-        )
+    def headline(self, view: SectionView) -> Headline:
+        """Return how many theorems say something of each network."""
+        counted = " / ".join(str(len(_known(row))) for row in view.subjects)
+        names = " / ".join(row.label for row in view.subjects)
+        return Headline(value=counted, unit="theorems", meaning=f"say something of {names}, at its size")
 
-    def references(self) -> tuple[str, ...]:
-        """Return the sources of all theorems."""
-        return tuple(dict.fromkeys(each.reference for each in claims() if each.topic and each.reference))
+    def tables(self, view: SectionView) -> Sequence[Table]:
+        """Return the statements of the networks that the page is about, a table each."""
+        return [_table(place, row) for place, row in enumerate(view.subjects, 1)]
+
+    def notes(self, view: SectionView) -> tuple[str, ...]:
+        """Return about what no theorem is known."""
+        several = len(view.subjects) > 1
+        return tuple(_silence(row, several) for row in view.subjects if _silent(row))
 
     def cited(self, rows: Sequence[Row]) -> tuple[str, ...]:
         """Return the sources of the theorems that say something of these networks."""
@@ -74,7 +65,7 @@ class Theory(Part):
 
 
 def _statements(row: Row) -> list[dict[str, Any]]:
-    return list(row_of.data(row, "theory").get("statements") or [])
+    return list(row.section("theory").data.get("statements") or [])
 
 
 def _known(row: Row) -> list[dict[str, Any]]:
@@ -86,15 +77,15 @@ def _silent(row: Row) -> list[str]:
 
 
 def _silence(row: Row, several: bool) -> str:
-    of = f" of {row_of.label(row)}" if several else ""
+    of = f" of {row.label}" if several else ""
     return f"No theorem is known here about {', '.join(_silent(row))}{of}: these are measured only."
 
 
 def _table(place: int, row: Row) -> Table:
     lines = [_line(statement) for statement in _statements(row)]
     note = "Weights as they were measured: statements that name them hold for these weights."
-    title = f"Theorems about {row_of.label(row)}"
-    return Table(name=slug("theory", place, row), title=title, columns=_COLUMNS, rows=lines, note=note)
+    title = f"Theorems about {row.label}"
+    return Table(name=slug("theory", place, row.key), title=title, columns=_COLUMNS, rows=lines, note=note)
 
 
 def _line(statement: dict[str, Any]) -> list[Cell]:

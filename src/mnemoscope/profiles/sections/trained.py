@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from mnemoscope.core.errors import UserError
-from mnemoscope.profiles.drawing import headline, notes, ranked, subject_rows
-from mnemoscope.profiles.rows import Row, data, key
-from mnemoscope.profiles.section import Context, Part, PartResult, Scalar, part
-from mnemoscope.report import Curves, Figure, Section, Series
+from mnemoscope.profiles.drawing import SectionView
+from mnemoscope.profiles.quantity import Quantity
+from mnemoscope.profiles.section import Context, Measurement, ProfileSection, Scalar, section
+from mnemoscope.report import Curves, Figure, Series
 
 __all__ = ["TASKS", "Trained", "TrainedTask"]
 
-_TEXT = (
-    "Networks of several seeds are trained at one difficulty after the other. A level counts as mastered when at least "
-    "half of them reach the criterion on fresh sequences; levels double until that fails, then the gap is bisected. "
-    "The minutes given are divided among the tasks: a limit says what was learned within them, not what could be."
-)
+_CITED = ("ziv2020",)
 _SEEDS = 3
 _PER_MINUTE, _LEAST, _MOST = 500, 500, 5000
 """Steps of one training: so many for each minute that is given, within bounds."""
@@ -35,6 +32,11 @@ class TrainedTask(NamedTuple):
     criterion: float
     level: str
 
+    @property
+    def key(self) -> str:
+        """Its name among the section's numbers."""
+        return self.name.replace("-", "_")
+
 
 TASKS = (
     TrainedTask("copying", {"symbols": 2, "alphabet": 8}, 5, 0.99, "steps of delay"),
@@ -46,12 +48,33 @@ TASKS = (
 """Small alphabets and few symbols: what can be learned within minutes."""
 
 
-@part("trained", title="What it learns to remember", order=90)
-class Trained(Part):
+def _limit(task: TrainedTask) -> Quantity:
+    meanings = {"copying": "the longest delay after which it repeats 2 symbols"}
+    return Quantity(
+        name=task.key,
+        title=f"limit of {task.name}",
+        unit=task.level,
+        better="higher",
+        least=0.0,
+        how="Median over seeds of the hardest level that each mastered.",
+        meaning=meanings.get(task.name, ""),
+    )
+
+
+@section("trained", title="What it learns to remember", order=90)
+class Trained(ProfileSection):
     """The trained capacity on copying, start-end similarity, parity, denoise and adding."""
 
     once = True
     threads = True
+    references = ("ziv2020", "kerg2020", "lizaire2026")
+    text = (
+        "Networks of several seeds are trained at one difficulty after the other. A level counts as mastered when at "
+        "least half of them reach the criterion on fresh sequences; levels double until that fails, then the gap is "
+        "bisected. The minutes given are divided among the tasks: a limit says what was learned within them, not what "
+        "could be."
+    )
+    quantities = tuple(map(_limit, TASKS))
 
     def kept_as(self, context: Context) -> str:
         """Return a name for every number of minutes."""
@@ -72,7 +95,7 @@ class Trained(Part):
         """Return the minutes that training was given."""
         return 60 * (context.train_minutes or 0.0)
 
-    def run(self, network: Any, context: Context) -> PartResult:
+    def run(self, network: Any, context: Context) -> Measurement:
         """Search the limit of every task, within its share of the minutes."""
         begin, minutes = time.monotonic(), context.train_minutes or 0.0
         scalars: dict[str, Scalar] = {}
@@ -80,9 +103,8 @@ class Trained(Part):
         for i, task in enumerate(TASKS):
             left = minutes - (time.monotonic() - begin) / 60
             result = _capacity(task, context, _iterations(minutes), max(left / (len(TASKS) - i), 0.01))
-            name = task.name.replace("-", "_")
-            scalars[name] = _scalar(result, task)
-            found[name] = {
+            scalars[task.key] = _scalar(result, task)
+            found[task.key] = {
                 "levels": result.levels.tolist(),
                 "rates": result.curve.tolist(),
                 "lower": result.lower.tolist(),
@@ -96,44 +118,19 @@ class Trained(Part):
             f"Trained with {_SEEDS} seeds, at most {steps}, rate {_TRAINING['lr']:g}.",
             "Bands are Wilson's 95% intervals of the success rate; with three seeds they are wide.",
         )
-        return PartResult(scalars=scalars, data=found, notes=said)
+        return Measurement(scalars=scalars, data=found, notes=said)
 
-    def section(self, rows: Sequence[Row], subjects: Sequence[str]) -> Section | None:
-        """Draw the success rate of every task against its difficulty."""
-        own = subject_rows(rows, subjects, self.name)
-        if not own:
-            return None
+    def figures(self, view: SectionView) -> Sequence[Figure]:
+        """Return the limits of copying, and the success rate of every task against its difficulty."""
         typed = "\n".join(
-            f"mnemoscope profile {row['command']} --train --minutes {data(row, self.name)['minutes']:g}"
-            for row in own
-            if row.get("command")
+            f"mnemoscope profile {row.command} --train --minutes {view.data(row)['minutes']:g}"
+            for row in view.subjects
+            if row.command
         )
-        figures = [_figure(task, rows, self.name, typed) for task in TASKS]
-        return Section(
-            name=self.name,
-            title=self.title,
-            headline=headline(
-                rows, subjects, self.name, "copying", "the longest delay after which it repeats 2 symbols"
-            ),
-            text=(_TEXT,),
-            figures=[
-                Figure(
-                    name="trained-copying-limit",
-                    title="The longest delay that is copied",
-                    drawing=ranked(rows, self.name, "copying", "delay of the copying task", better="higher"),
-                    alt="The longest delay of the copying task that each network masters.",
-                    how="Median over seeds of the hardest level that each mastered.",
-                    command=typed,
-                    references=("ziv2020",),
-                ),
-                *figures,
-            ],
-            notes=notes(rows, subjects, self.name),
+        limit = view.ranking(
+            self.quantity("copying"), "trained-copying-limit", "The longest delay that is copied", references=_CITED
         )
-
-    def references(self) -> tuple[str, ...]:
-        """Return who defined the capacity and the tasks."""
-        return ("ziv2020", "kerg2020", "lizaire2026")
+        return [dataclasses.replace(each, command=typed) for each in (limit, *(_figure(task, view) for task in TASKS))]
 
 
 def _iterations(minutes: float) -> int:
@@ -149,8 +146,14 @@ def _capacity(task: TrainedTask, context: Context, iterations: int, minutes: flo
     chosen = tasks.create(task.name, **task.settings)
     make = context.make
     assert make is not None
-    network = {name: context.facts.get(name) for name in ("name", "options", "hidden_size", "num_layers")}
-    builder = Builder(str(context.facts.get("name")), lambda seed: make(seed, chosen.input_size), {"network": network})
+    facts = context.facts
+    network = {
+        "name": facts.name,
+        "options": dict(facts.options),
+        "hidden_size": facts.hidden_size,
+        "num_layers": facts.num_layers,
+    }
+    builder = Builder(facts.name, lambda seed: make(seed, chosen.input_size), {"network": network})
     return capacity(
         builder,
         chosen,
@@ -174,31 +177,23 @@ def _scalar(result: Any, task: TrainedTask) -> Scalar:
     if result.complete and not result.limit:
         note = f"no level of {task.name} was mastered"
     spread = (limits[-1] - limits[0]) / 2 / math.sqrt(len(limits)) if len(limits) > 1 else None
-    return Scalar(value=middle, unit=task.level, stderr=spread, note=note)
+    return Scalar(value=middle, stderr=spread, note=note)
 
 
-def _figure(task: TrainedTask, rows: Sequence[Row], name: str, typed: str) -> Figure:
-    field = task.name.replace("-", "_")
-    series = []
-    for row in rows:
-        found = data(row, name).get(field) if name in row["parts"] else None
-        if found and found["levels"]:
-            series.append(
-                Series(entry=key(row), x=found["levels"], y=found["rates"], lower=found["lower"], upper=found["upper"])
-            )
-    title = task.name.replace("-", " ").capitalize()
-    return Figure(
-        name=f"trained-{task.name}",
-        title=f"{title}: how often it is learned",
-        drawing=Curves(
-            series=series,
-            x_title=f"difficulty ({task.level})",
-            y_title="share of seeds that master it",
-            log_x=True,
-            points=True,
-        ),
-        alt=f"Share of trained networks that master {task.name} against its difficulty.",
-        how=f"A training masters a level when its score on fresh sequences reaches {task.criterion:g}.",
-        command=typed,
-        references=("ziv2020",),
+def _figure(task: TrainedTask, view: SectionView) -> Figure:
+    found = [(row.key, view.data(row).get(task.key)) for row in view.rows]
+    series = [
+        Series(entry=key, x=each["levels"], y=each["rates"], lower=each["lower"], upper=each["upper"])
+        for key, each in found
+        if each and each["levels"]
+    ]
+    drawn = Curves(
+        series=series,
+        x_title=f"difficulty ({task.level})",
+        y_title="share of seeds that master it",
+        log_x=True,
+        points=True,
     )
+    title = f"{task.name.replace('-', ' ').capitalize()}: how often it is learned"
+    how = f"A training masters a level when its score on fresh sequences reaches {task.criterion:g}."
+    return view.figure(f"trained-{task.name}", title, drawn, how, references=_CITED)

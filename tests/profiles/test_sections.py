@@ -1,4 +1,4 @@
-"""The parts on networks whose numbers are known: delay lines, scaled rotations, products."""
+"""The sections on networks whose numbers are known: delay lines, scaled rotations, products."""
 
 import math
 
@@ -8,8 +8,8 @@ import torch
 
 import mnemoscope as ms
 from mnemoscope.nn import NetworkSpec
+from mnemoscope.profiles import Context, all_sections
 from mnemoscope.profiles.runner import Runner
-from mnemoscope.profiles.section import Context, parts
 from mnemoscope.profiles.settings import Settings
 from mnemoscope.profiles.subject import facts_of
 
@@ -27,14 +27,14 @@ def delay_line(n):
 
 
 def run(name, network, **more):
-    (part,) = [each for each in parts() if each.name == name]
+    (section,) = [each for each in all_sections() if each.name == name]
     target = NetworkSpec(network, **more)
-    context = Context(quick=True, facts=facts_of(target, target.build()), trained=target.trained)
+    context = Context(quick=True, facts=facts_of(target, target.build()))
     if not target.trained:
         context = Context(
             quick=True, facts=context.facts, rebuild=lambda width: target.replace(input_size=width).build()
         )
-    return part.run(target.build(), context)
+    return section.run(target.build(), context)
 
 
 def values(found):
@@ -124,7 +124,7 @@ def test_the_card_counts():
 
 
 def test_the_same_seed_gives_the_same_row_bit_for_bit():
-    rows = [Runner([NetworkSpec("gru", hidden_size=3)], QUICK).run()[0] for _ in range(2)]
+    rows = [Runner([NetworkSpec("gru", hidden_size=3)], QUICK).run()[0].to_dict() for _ in range(2)]
     for row in rows:
         for part in row["parts"].values():
             part["seconds"] = 0
@@ -135,11 +135,11 @@ def test_the_same_seed_gives_the_same_row_bit_for_bit():
 @pytest.mark.parametrize("name", ["rnn", "urnn", "2rnn", "cprnn"])
 def test_every_part_runs_on_many_sorts_of_network(name):
     (row,) = Runner([NetworkSpec(name, hidden_size=4)], QUICK).run()
-    assert {part["status"] for title, part in row["parts"].items() if title != "trained"} == {"done"}
+    assert {each.status for name, each in row.sections.items() if name != "trained"} == {"done"}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ms.nn.names("recurrent"))
 def test_every_part_runs_on_every_recurrent_network(name):
     (row,) = Runner([NetworkSpec(name, hidden_size=6)], QUICK).run()
-    assert {part["status"] for title, part in row["parts"].items() if title != "trained"} == {"done"}
+    assert {each.status for name, each in row.sections.items() if name != "trained"} == {"done"}
