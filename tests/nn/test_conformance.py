@@ -54,12 +54,17 @@ VARIANTS = {
     "mingru-block": ("mingru", {"block": True}),
     "gated-deltanet-block": ("gated-deltanet", {"block": True, "negative_eigenvalues": True}),
     "transformer-positions": ("transformer", {"block": True, "positions": 64}),
+    "relrnn-concat": ("relrnn", {"buffer": 2, "relevant": 1, "combine": "concat", "alignment": "dot"}),
+    "relrnn-recency": ("relrnn", {"buffer": 2, "relevant": 1, "screening": "recency", "readout": "h"}),
+    "rellstm-no-bias": ("rellstm", {"buffer": 2, "relevant": 2, "bias": False, "combine": "mean"}),
     "cpbirnn-rank": ("cpbirnn", {"rank": 2, "residual": True, "learn_initial": True}),
 }
 
 SMALL = {
     name: {"order": 4} for name in ("mamba", "mamba2", "s4", "s4d")
 }  # finite differences take each number of a state
+# Without these options it does nothing in sequences as short as those of the checks.
+SMALL |= {"sab": {"every": 1, "best": 2, "truncate": 2}}
 FACTORIES = {name: partial(ms.nn.get(name), **SMALL.get(name, {})) for name in ms.nn.names("recurrent")}
 FACTORIES |= {variant: partial(ms.nn.get(name), **options) for variant, (name, options) in VARIANTS.items()}
 

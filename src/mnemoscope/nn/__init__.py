@@ -23,7 +23,7 @@ from mnemoscope.nn.registry import Card, create, get, names, network
 from mnemoscope.nn.sequence import SequenceNetwork
 from mnemoscope.nn.spec import NetworkSpec
 from mnemoscope.nn.stack import Layer, Stack, StackOptions, Weights
-from mnemoscope.nn.storage import load, safe_globals, save
+from mnemoscope.nn.storage import load, save
 from mnemoscope.nn.tensor_classifier import TensorClassifier
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from mnemoscope.nn.networks.lru import *
     from mnemoscope.nn.networks.mamba import *
     from mnemoscope.nn.networks.mamba2 import *
+    from mnemoscope.nn.networks.memrnn import *
     from mnemoscope.nn.networks.mingru import *
     from mnemoscope.nn.networks.mirnn import *
     from mnemoscope.nn.networks.mlstm import *
@@ -57,11 +58,13 @@ if TYPE_CHECKING:
     from mnemoscope.nn.networks.relation_network import *
     from mnemoscope.nn.networks.relational_lstm import *
     from mnemoscope.nn.networks.relational_transformer import *
+    from mnemoscope.nn.networks.relrnn import *
     from mnemoscope.nn.networks.retnet import *
     from mnemoscope.nn.networks.rglru import *
     from mnemoscope.nn.networks.rwkv7 import *
     from mnemoscope.nn.networks.s4 import *
     from mnemoscope.nn.networks.s4d import *
+    from mnemoscope.nn.networks.sab import *
     from mnemoscope.nn.networks.scornn import *
     from mnemoscope.nn.networks.scurnn import *
     from mnemoscope.nn.networks.second_order import *
@@ -97,7 +100,6 @@ __all__ = [
     "load",
     "names",
     "network",
-    "safe_globals",
     "save",
 ]
 

@@ -156,14 +156,6 @@ class Stack(Recurrent):
             factory["dtype"] = factory["dtype"].to_complex()
         return torch.zeros(*shape, **factory)
 
-    def flatten_parameters(self) -> None:
-        """Do nothing: torch's layers bring their weights together here, for a GPU's kernel."""
-
-    @property
-    def all_weights(self) -> list[list[Tensor]]:
-        """Weights of every layer and direction, as torch.nn.RNN lists them; every map computed."""
-        return [[leaf for leaf in w.values() if isinstance(leaf, Tensor)] for w in self.weights()]
-
     # Running ------------------------------------------------------------------------------------
 
     @property
@@ -275,7 +267,6 @@ class Stack(Recurrent):
         # Autocast would round the maps and the recurrence: these run in the input's own type.
         autocast = torch._C._is_any_autocast_enabled()
         with torch.autocast(x.device.type, enabled=False) if autocast else nullcontext():
-            x = x.to(self._like.dtype) if autocast and self.field == "complex" else x  # there is no complex bfloat16
             weights = weights or self.weights(x.dtype)
             if x.shape[0] == 1 and lengths is None and self._steps_alone():
                 given = None if state is None else self._split(state)
@@ -284,20 +275,26 @@ class Stack(Recurrent):
                 return y.unsqueeze(0), self._join(cells)
             cells = self._cells_before(x, state, weights)
             for index in range(self.num_layers):
-                x = self._drop(x) if index else x
-                outputs = []
-                for direction in range(self.directions):
-                    i = index * self.directions + direction
-                    turned = self._reverse(x, lengths) if direction else x
-                    y, cells[i] = self.unroll(weights[i], turned, cells[i], lengths)
-                    outputs.append(self._reverse(y, lengths) if direction else y)
-                y = outputs[0] if len(outputs) == 1 else torch.cat(outputs, dim=-1)
-                x = self.between(weights[index * self.directions], x, y)
+                x = self._run_layer(index, weights, x, cells, lengths)
             return x, self._join(cells)
 
     def _steps_alone(self) -> bool:
         """Say whether a sequence of one step is best run as a step: decoding, one call for each action."""
         return not (torch.is_grad_enabled() or self.bidirectional or torch.compiler.is_compiling())
+
+    def _run_layer(
+        self, index: int, weights: list[Weights], x: Tensor, cells: list[Any], lengths: Tensor | None
+    ) -> Tensor:
+        """Return what a layer hands on; `cells` get the last states of its directions."""
+        x = self._drop(x) if index else x
+        outputs = []
+        for direction in range(self.directions):
+            i = index * self.directions + direction
+            turned = self._reverse(x, lengths) if direction else x
+            y, cells[i] = self.unroll(weights[i], turned, cells[i], lengths)
+            outputs.append(self._reverse(y, lengths) if direction else y)
+        y = outputs[0] if len(outputs) == 1 else torch.cat(outputs, dim=-1)
+        return self.between(weights[index * self.directions], x, y)
 
     def _cells_before(self, x: Tensor, state: State | None, weights: list[Weights]) -> list[Any]:
         if state is not None:
@@ -323,10 +320,8 @@ class Stack(Recurrent):
     def _starting_state(self, hx: State | None, x: Tensor) -> State | None:
         if hx is None:
             return None  # `run` has the weights that a state may start from
-        autocast = torch.is_autocast_enabled(x.device.type)
-        x = x.to(self._like.dtype) if autocast and self.field == "complex" else x
         self._check_state(hx, x)
-        return as_type(hx, x.dtype) if autocast else hx
+        return as_type(hx, x.dtype) if torch.is_autocast_enabled(x.device.type) else hx
 
     def _check_state(self, hx: State, x: Tensor) -> None:
         """Compare with the shapes of an initial state, which is made only once and where they do not fit."""
@@ -352,8 +347,8 @@ class Stack(Recurrent):
         super()._check_width(x, name)
         if x.dtype != own and not torch.is_autocast_enabled(x.device.type):
             raise expected(name, f"of the parameters' type {own}", x.dtype)
-        if self.field == "complex" and x.dtype == own:
-            self._real_dtype(own)  # refuses 16 bits
+        if self.field == "complex":
+            self._real_dtype(x.dtype)  # refuses 16 bits
 
     def _real_dtype(self, dtype: torch.dtype | None) -> torch.dtype:
         real = super()._real_dtype(dtype)
