@@ -19,7 +19,12 @@ README = (ROOT / "README.md").read_text()
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
-DISTRIBUTIONS = {"flint": "python-flint", "vl_convert": "vl-convert-python"}
+DISTRIBUTIONS = {
+    "PIL": "pillow",
+    "docstring_parser": "docstring-parser",
+    "flint": "python-flint",
+    "vl_convert": "vl-convert-python",
+}
 """Packages that are imported under another name than they are installed by."""
 
 

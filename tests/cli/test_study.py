@@ -20,16 +20,29 @@ def test_list(call, call_json):
 
 
 def test_run_show_and_report(call, call_json, home):
-    assert call_json("study", "show", "ziv-theorem-1")["scales"]["smoke"] == {"runs": 6, "done": 0}
+    assert call_json("study", "show", "ziv-theorem-1")["scales"]["smoke"]["done"] == 0
     done = call("study", "run", "ziv-theorem-1", "--scale", "smoke", "--html", home / "page.html")
     assert done.exit_code == 0, done.stderr
     assert "smoke scale: reproduced" in done.stdout
     assert "Theorem 1" in (home / "page.html").read_text()
-    assert call_json("study", "show", "ziv-theorem-1")["scales"]["smoke"] == {"runs": 6, "done": 6}
+    assert call_json("study", "show", "ziv-theorem-1")["scales"]["smoke"]["done"] == 6
     report = call_json("study", "report", "ziv-theorem-1", "--scale", "smoke")
     assert report["verdict"] == "reproduced"
     assert report["missing"] == 0
     assert len(report["parts"]) == 5
+
+
+def test_all_studies_cheapest_first_results_kept_and_drawn(call, call_json, home, monkeypatch):
+    from mnemoscope.studies import STUDIES
+
+    exact = [name for name in STUDIES if name in ("ziv-theorem-1", "tt-theorem-1")]
+    monkeypatch.setattr(type(STUDIES), "__iter__", lambda self: iter(exact))
+    found = call_json("study", "run", "--all", "--scale", "smoke", "--save", home / "gallery")["studies"]
+    minutes = [STUDIES[study["name"]].minutes["smoke"] for study in found]
+    assert minutes == sorted(minutes)
+    assert {f"{name}.json" for name in exact} == {path.name for path in (home / "gallery").iterdir()}
+    assert call("study", "gallery", home / "gallery").exit_code == 0
+    assert (home / "gallery" / "README.md").is_file()
 
 
 def test_export(call, home):
@@ -59,6 +72,10 @@ def test_a_study_in_pieces_says_what_is_missing(call, home):
     [
         (("run", "ziv-theorem-2"), "there is no study named 'ziv-theorem-2'; did you mean 'ziv-theorem-1'?"),
         (("run", "ziv-theorem-1", "--scale", "huge"), "scale must be"),
+        (("run",), "study run takes the name of a study, or --all"),
+        (("run", "ziv-theorem-1", "--all"), "study run takes the name of a study, or --all"),
+        (("run", "--all", "--html", "x.html"), "--html is the page of one study"),
+        (("gallery", "nowhere"), "there is no folder 'nowhere'"),
         (("run", "ziv-theorem-1", "--minutes", "0"), "--minutes must be a number above 0, got 0"),
         (("run", "ziv-theorem-1", "--html", "/nowhere/page.html"), "there is no folder '/nowhere'"),
         (("report", "ziv-theorem-1", "--scale", "paper"), "no run of ziv-theorem-1 at paper scale is there"),
@@ -78,7 +95,7 @@ def test_ctrl_c_says_how_to_go_on(call, monkeypatch):
     def stop(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("mnemoscope.studies.execution._run", stop)
+    monkeypatch.setattr("mnemoscope.studies.machinery.execution._run", stop)
     done = call("study", "run", "ziv-theorem-1", "--scale", "smoke", "--json")
     assert (done.exit_code, done.stdout) == (1, "")
     assert done.stderr.startswith("interrupted after 0 of ")

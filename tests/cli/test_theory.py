@@ -8,13 +8,11 @@ from mnemoscope.theory.theorems import THEOREMS, Theorem, Verdict
 
 
 def check_true(seed):
-    """Forty lines and more."""
     print("chatter of a check")
     return Verdict(confirmed=True, cases=40 + seed, evidence="the largest difference is 1e-15")
 
 
 def check_false(seed):
-    """One case by hand."""
     return Verdict(confirmed=True, cases=1, evidence=f"at n = {seed + 2} it says 3, and 4 is right")
 
 
@@ -26,14 +24,17 @@ def check_broken(seed):
     raise ZeroDivisionError("division\nby zero")
 
 
-ERRATUM = ("wrong constant", "they fall as 2/T")
+PROVED = ("", "", "forty lines and more.")
+ERRATUM = ("wrong constant", "they fall as 2/T.", "one case by hand.")
 
 
 @pytest.fixture(autouse=True)
 def claims(monkeypatch):
     """A table of claims that are known here."""
     entries = [
-        Theorem("delay-line", "kerg2022thesis", "Prop. 3.4.1", "The delay line is the best.", "proved", check_true),
+        Theorem(
+            "delay-line", "kerg2022thesis", "Prop. 3.4.1", "The delay line is the best.", "proved", check_true, *PROVED
+        ),
         Theorem("sparse-law", "kerg2022thesis", "Thm. 2", "Gradients fall as 1/T.", "false", check_false, *ERRATUM),
     ]
     monkeypatch.setattr(THEOREMS, "_entries", {entry.name: entry for entry in entries})
@@ -54,11 +55,11 @@ def test_the_list(call, doubtful):
     assert done.exit_code == 0
     assert (
         "delay-line (Kerg 2022, Prop. 3.4.1): proved\n    The delay line is the best.\n"
-        "    Check: Forty lines and more.\n\n" in done.stdout
+        "    Check: forty lines and more.\n\n" in done.stdout
     )
     assert (
         "sparse-law (Kerg 2022, Thm. 2): false as published (wrong constant)\n    Gradients fall as 1/T.\n"
-        "    Right: they fall as 2/T.\n    Check: One case by hand.\n" in done.stdout
+        "    Right: they fall as 2/T.\n    Check: one case by hand.\n" in done.stdout
     )
     assert "4 claims: 2 proved, 1 measured, 1 false as published\n" in done.stdout
 
@@ -73,8 +74,8 @@ def test_the_list_in_json(call_json):
         "status": "false",
         "severity": "wrong constant",
         "statement": "Gradients fall as 1/T.",
-        "correction": "they fall as 2/T",
-        "tested": "One case by hand.",
+        "correction": "they fall as 2/T.",
+        "tested": "one case by hand.",
     }
 
 
@@ -123,8 +124,8 @@ def test_some_checks_with_a_seed(call_json):
         "status": "false",
         "severity": "wrong constant",
         "statement": "Gradients fall as 1/T.",
-        "correction": "they fall as 2/T",
-        "tested": "One case by hand.",
+        "correction": "they fall as 2/T.",
+        "tested": "one case by hand.",
         "confirmed": True,
         "cases": 1,
         "evidence": "at n = 5 it says 3, and 4 is right",

@@ -6,10 +6,25 @@ import pytest
 
 from mnemoscope.core.errors import UserError
 from mnemoscope.report import render
-from mnemoscope.studies import EXECUTORS, SCALES, STUDIES, VERDICTS, Outcome, RunSpec, collected, execute, planned
-from mnemoscope.studies.depth_fig_6 import DepthFig6
-from mnemoscope.studies.page import study_page
-from mnemoscope.studies.ziv_theorem_1 import ZivTheorem1, measure_rank
+from mnemoscope.studies import SCALES, STUDIES, VERDICTS, Outcome, RunSpec
+from mnemoscope.studies.machinery import (
+    EXECUTORS,
+    NO_VERDICT,
+    BarsOf,
+    CurvesOf,
+    HeatMapOf,
+    Holds,
+    Ordered,
+    TableOf,
+    collected,
+    draw_gallery,
+    execute,
+    facts_of,
+    read_result,
+    save_result,
+    study_page,
+)
+from mnemoscope.studies.machinery.kinds import measure_rank
 from mnemoscope.theory import depth_two_rank
 
 CALLS: list[int] = []
@@ -56,7 +71,7 @@ def test_failure_is_recorded_and_loses_nothing(tmp_path: Path, counted) -> None:
 
 def test_budget_begins_no_new_run(tmp_path: Path, counted, monkeypatch: pytest.MonkeyPatch) -> None:
     now = iter(range(0, 10**6, 100))
-    monkeypatch.setattr("mnemoscope.studies.execution.time.monotonic", lambda: next(now))
+    monkeypatch.setattr("mnemoscope.studies.machinery.execution.time.monotonic", lambda: next(now))
     assert len(list(execute(counted(1, 2, 3), tmp_path, minutes=3))) == 1
     assert CALLS == [1]
 
@@ -68,24 +83,26 @@ def test_key_is_of_the_content() -> None:
 
 @pytest.mark.parametrize("name", STUDIES.names())
 def test_plans(name: str) -> None:
-    study = STUDIES[name]()
-    sizes = [len(planned(study, scale)) for scale in SCALES]
+    study = STUDIES[name]
+    assert study.name == name
+    sizes = [len(study.plan(scale)) for scale in SCALES]
     assert 0 < sizes[0] <= sizes[1] <= sizes[2]
     for scale in SCALES:
-        keys = [spec.key for spec in planned(study, scale)]
+        keys = [spec.key for spec in study.plan(scale)]
         assert len(set(keys)) == len(keys)
-        assert all(spec.kind in EXECUTORS for spec in planned(study, scale))
+        assert all(spec.kind in EXECUTORS for spec in study.plan(scale))
+        assert study.minutes[scale] > 0
     with pytest.raises(UserError, match="scale must be"):
-        planned(study, "huge")
+        study.plan("huge")
 
 
-def test_ziv_smoke(tmp_path: Path) -> None:
-    study = ZivTheorem1()
-    outcomes = list(execute(planned(study, "smoke"), tmp_path))
+@pytest.mark.parametrize("name", [name for name in STUDIES if not STUDIES[name].trained])
+def test_smoke_scale_of_exact_studies_gives_a_page(name: str, tmp_path: Path) -> None:
+    study = STUDIES[name]
+    outcomes = list(execute(study.plan("smoke"), tmp_path))
     finding = study.analyse(outcomes, "smoke")
-    assert finding.verdict == "reproduced"
-    page = study_page(study, finding, outcomes, "smoke", 0)
-    assert "reproduced" in render(page)
+    assert finding.verdict in VERDICTS
+    assert finding.verdict in render(study_page(study, finding, "smoke", facts_of(outcomes)))
 
 
 @pytest.mark.parametrize(("M", "R", "T"), [(2, 3, 4), (3, 2, 4), (3, 3, 4), (2, 4, 6)])
@@ -95,25 +112,23 @@ def test_ranks_of_the_executor(M: int, R: int, T: int, tmp_path: Path) -> None:
 
 
 def test_ziv_says_so_when_a_bound_fails() -> None:
-    study = ZivTheorem1()
-    specs = planned(study, "smoke")
-    low = [Outcome(spec, {"rank": 1, "exact": True, "float_rank": 1, "shape": [4, 4]}, 0.0) for spec in specs]
-    finding = study.analyse(low, "smoke")
+    study = STUDIES["ziv-theorem-1"]
+    summary = {"rank": 1, "exact": True, "float_rank": 1, "shape": [4, 4]}
+    finding = study.analyse([Outcome(spec, summary, 0.0) for spec in study.plan("smoke")], "smoke")
     assert finding.verdict == "not reproduced"
-    assert finding.headlines[1].value != "0"
+    assert study.headlines(finding.rows)[1].value != "0"
 
 
 def test_ziv_remark_is_wrong_where_the_width_exceeds_the_channels() -> None:
-    study = ZivTheorem1()
-    specs = [spec for spec in planned(study, "laptop") if spec.settings["T"] == 4]
+    study = STUDIES["ziv-theorem-1"]
+    specs = [spec for spec in study.plan("laptop") if spec.settings["T"] == 4]
     outcomes = [Outcome(spec, {"rank": 9, "exact": True, "float_rank": 9, "shape": [16, 16]}, 0.0) for spec in specs]
     assert "published value wrong" in [part.verdict for part in study.analyse(outcomes, "laptop").parts]
 
 
 def _depth_outcomes(solved_at: dict[int, int], scale: str) -> list[Outcome]:
-    study = DepthFig6()
     found = []
-    for spec in planned(study, scale):
+    for spec in STUDIES["depth-fig-6"].plan(scale):
         width, depth = spec.settings["hidden_size"], spec.settings["num_layers"]
         error = 1e-4 if width >= solved_at[depth] else 0.5
         found.append(Outcome(spec, {"test_loss": [error, error * 1.1, error * 0.9]}, 1.0))
@@ -121,7 +136,7 @@ def _depth_outcomes(solved_at: dict[int, int], scale: str) -> list[Outcome]:
 
 
 def test_depth_verdicts_follow_from_the_errors() -> None:
-    study = DepthFig6()
+    study = STUDIES["depth-fig-6"]
     exact = study.analyse(_depth_outcomes({1: 45, 2: 25, 4: 15, 8: 10}, "laptop"), "laptop")
     assert [part.verdict for part in exact.parts] == ["trend reproduced at smaller scale"] * 3 + ["reproduced"]
     flat = study.analyse(_depth_outcomes({1: 45, 2: 45, 4: 45, 8: 45}, "laptop"), "laptop")
@@ -133,16 +148,74 @@ def test_depth_verdicts_follow_from_the_errors() -> None:
     assert "none at depth 1" in unsolved.parts[0].measured
 
 
-def test_depth_page_draws_three_panels_with_the_thresholds() -> None:
-    study = DepthFig6()
-    outcomes = _depth_outcomes({1: 45, 2: 25, 4: 15, 8: 10}, "laptop")
-    page = study_page(study, study.analyse(outcomes, "laptop"), outcomes, "laptop", 3)
+def test_what_is_trained_has_no_verdict_at_smoke_scale() -> None:
+    study = STUDIES["depth-fig-6"]
+    finding = study.analyse(_depth_outcomes({1: 45, 2: 25, 4: 15, 8: 10}, "smoke"), "smoke")
+    assert {part.verdict for part in finding.parts} == {NO_VERDICT}
+
+
+def test_depth_page_draws_three_panels_with_the_thresholds_and_prints_the_rules() -> None:
+    study = STUDIES["depth-fig-6"]
+    finding = study.analyse(outcomes := _depth_outcomes({1: 45, 2: 25, 4: 15, 8: 10}, "laptop"), "laptop")
+    page = study_page(study, finding, "laptop", facts_of(outcomes), missing=3)
     figures = [figure for section in page.sections for figure in section.figures]
     assert [len(figure.drawing.marks) for figure in figures] == [4, 4, 4]
     assert [mark.value for mark in figures[0].drawing.marks] == [45, 25, 15, 10]
     assert [mark.value for mark in figures[1].drawing.marks] == [45, 50, 60, 80]
-    assert "3 of 30 planned runs are missing" in page.absent[0][1]
-    assert "L = 8" in render(page)
+    assert "3 planned runs are missing" in page.absent[0][1]
+    text = render(page)
+    assert "L = 8" in text
+    assert "least width with a median error below 0.01 falls from each depth to the next" in text
+
+
+ROWS = [{"net": net, "T": T, "score": [T + k, T + k + 1.0], "one": T / 2} for k, net in enumerate("ab") for T in (2, 4)]
+
+
+def test_rules_are_data() -> None:
+    rule = Holds(claim="c", left="one", relation="<=", right=2, where={"net": "a"})
+    assert rule.judge(ROWS, "laptop").verdict == "reproduced"
+    assert rule.words() == "one at most 2, in every case, where net is a; otherwise: not reproduced"
+    apart = Holds(claim="c", left="one", relation="=", right="T", within=1.0, otherwise="published value wrong")
+    found = apart.judge(ROWS, "laptop")
+    assert (found.verdict, found.measured[:20]) == ("published value wrong", "held in 2 of 4 cases")
+    assert Holds(claim="c", left="one", relation="<", right="T").judge([], "laptop").verdict == "not reproduced"
+    close = Holds(claim="c", left="one", relation=">=", right="T", within=2.0)
+    assert close.judge(ROWS, "laptop").verdict == "reproduced"
+    rising = Ordered(
+        claim="c", column="T", by="net", groups=("a", "b"), direction="rises", success="score", threshold=9.0
+    )
+    assert rising.judge(ROWS, "paper").verdict == "not reproduced"
+
+
+def test_displays_read_columns() -> None:
+    words = {"name": "n", "title": "t", "alt": "a", "how": "h", "x_title": "x", "y_title": "y"}
+    curves = CurvesOf(x="T", y="score", by="net", **words).drawing(ROWS)
+    assert [(one.entry, one.x, one.y) for one in curves.series] == [
+        ("a", [2, 4], [2.5, 4.5]),
+        ("b", [2, 4], [3.5, 5.5]),
+    ]
+    assert (curves.series[0].lower, curves.series[0].upper) == ([2.0, 4.0], [3.0, 5.0])
+    bars = BarsOf(group="T", y="one", by="net", **words).drawing(ROWS)
+    assert (bars.groups, bars.series[1].y, bars.series[1].lower) == (["2", "4"], [1.0, 2.0], None)
+    grid = HeatMapOf(x="T", y="net", value="one", value_title="v", **words).drawing(ROWS[:3])
+    assert grid.values == [[1.0, 2.0], [1.0, None]]
+    table = TableOf(name="n", title="t", columns={"T": "T", "half": "one", "net": "net"}, words=("net",), group=("T",))
+    assert table.table([row | {"net": "a"} for row in ROWS]).rows == [[2, 1.0, "a"], [4, 2.0, "a"]]
+
+
+def test_the_gallery_is_drawn_from_result_files(tmp_path: Path) -> None:
+    study = STUDIES["ziv-theorem-1"]
+    outcomes = list(execute(study.plan("smoke"), tmp_path / "runs"))
+    finding = study.analyse(outcomes, "smoke")
+    file = save_result(study, finding, "smoke", facts_of(outcomes), tmp_path / "gallery")
+    assert [dict(row) for row in read_result(file).rows] == [dict(row) for row in finding.rows]
+    written = {path.name for path in draw_gallery(tmp_path / "gallery", STUDIES.__getitem__)}
+    assert written == {"README.md", "ziv-theorem-1.html", "ziv-theorem-1.svg"}
+    overview = (tmp_path / "gallery" / "README.md").read_text()
+    assert "| Theorem 1, depth 1: exactly min(R, M^(T/2)) | held in 2 of 2 cases | reproduced |" in overview
+    file.write_text("{}")
+    with pytest.raises(UserError, match="is not a result of a study: its schema must be"):
+        draw_gallery(tmp_path / "gallery", STUDIES.__getitem__)
 
 
 def test_verdicts_are_those_of_the_contract() -> None:

@@ -51,7 +51,7 @@ def test_it_says_what_it_is_where_it_stands_and_what_is_tested(name):
     assert re.search(r"(19|20)\d\d|^Mnemoscope", found.source), found.source
     assert found.statement.endswith(".")
     assert found.tested.endswith(".")
-    assert not found.right.endswith(".")
+    assert found.right.endswith(".") == bool(found.right)
     assert (found.status == "false") == bool(found.right) == (found.severity in SEVERITIES)
     assert found.status in STATUSES
     assert bool(found.topic) == (found.instance is not None) == (found.speaks_of is not None)
@@ -98,8 +98,12 @@ REFUTATIONS = {
     "kerg-polynomial-gradients": (measures, "gradient_norms", lambda f: scaled(f, log_norms=1.5)),
     "kerg-fisher-trace": (measures, "fisher_memory", lambda f: scaled(f, spatial=1.001)),
     "gradient-norm": (measures, "gradient_norms", lambda f: scaled(f, log_norms=1.5)),
-    "tracking-real-eigenvalues": (theory.theorems.groups, "_periods", lambda _: lambda *a, **o: [2, 3, 3][: a[1]]),
-    "tracking-positive-eigenvalues": (theory.theorems.groups, "_periods", lambda _: lambda *a, **o: [2, 2, 2][: a[1]]),
+    "tracking-real-eigenvalues": (theory.theorems.tracking, "_periods", lambda _: lambda *a, **o: [2, 3, 3][: a[1]]),
+    "tracking-positive-eigenvalues": (
+        theory.theorems.tracking,
+        "_periods",
+        lambda _: lambda *a, **o: [2, 2, 2][: a[1]],
+    ),
     "tt-theorem-1": (theory.formulas.tensor_train, "odd_even_bound", lambda f: lambda *size: f(*size) ** 3),
 }
 
@@ -159,9 +163,15 @@ def test_a_theorem_of_a_network():
 def test_declaring_one(monkeypatch):
     monkeypatch.setattr(THEOREMS, "_entries", dict(THEOREMS._entries))
 
-    @declare("ring", "white2004", "Eq. 3", "A ring of n units has a capacity of n.")
+    @declare("ring", "white2004", "Eq. 3")
     def ring(seed):
-        """Ten rings."""
+        """A ring of n units has a capacity of n.
+
+        Whatever its weight.
+
+        Check: ten rings,
+        all alike.
+        """
         return Verdict(np.bool_(True), np.int64(10 + seed), "all alike")
 
     @ring.about("capacity", lambda s: s.name == "gru")
@@ -170,14 +180,15 @@ def test_declaring_one(monkeypatch):
 
     assert str(theory.check("ring", seed=2)) == "confirmed on 12 cases: all alike"
     assert ring.source == "White et al. 2004, Eq. 3"
-    assert ring.facts()["tested"] == "Ten rings."
+    assert ring.statement == "A ring of n units has a capacity of n. Whatever its weight."
+    assert ring.facts()["tested"] == "ten rings, all alike."
     assert ring.value(ms.nn.GRU(1, 4)).text == "Its capacity is 4."
     with pytest.raises(UserError, match="the claim name 'ring' is taken"):
-        declare("ring", "", "", "Again.")(lambda seed: Verdict(True, 1, ""))
-    with pytest.raises(UserError, match="severity and right must be given together"):
-        declare("other", "", "", "Wrong.", severity="misprint")
+        declare("ring", "", "")(lambda seed: Verdict(True, 1, ""))
+    with pytest.raises(UserError, match="severity must be given together with 'Right:' in the docstring"):
+        declare("other", "", "", severity="misprint")(lambda seed: Verdict(True, 1, ""))
     with pytest.raises(UserError, match="reference must be a key of the bibliography"):
-        declare("other", "nobody1900", "", "Nothing.")
+        declare("other", "nobody1900", "")
     with pytest.raises(UserError, match="topic must be"):
         ring.about("weather", lambda s: True)
 

@@ -1,7 +1,8 @@
-"""The commands ``study list``, ``show``, ``run`` and ``report``: published figures and theorems, run again."""
+"""Commands ``study list``, ``show``, ``run``, ``report`` and ``gallery``: published figures and theorems, run again."""
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +12,7 @@ from mnemoscope.cli.terminal import FAILURE, Json, RecordCommands, console, prin
 from mnemoscope.core.errors import UserError
 
 if TYPE_CHECKING:
-    from mnemoscope.studies import Finding, Outcome, Study
+    from mnemoscope.studies.machinery import Finding, Outcome, Study
 
 __all__ = ["app"]
 
@@ -28,6 +29,9 @@ Export = Annotated[
     Path | None,
     typer.Option("--export", metavar="FOLDER", help="Write figures as SVG and PDF, tables as CSV and LaTeX."),
 ]
+Save = Annotated[
+    Path | None, typer.Option("--save", metavar="FOLDER", help="Write the result file, as the gallery holds it.")
+]
 Minutes = Annotated[float | None, typer.Option("--minutes", help="Begin no new run after these; go on another time.")]
 
 
@@ -43,7 +47,7 @@ def list_studies(json: Json = False) -> None:
     """List the studies."""
     from mnemoscope.studies import STUDIES
 
-    studies = [STUDIES[name]() for name in STUDIES]
+    studies = [STUDIES[name] for name in STUDIES]
     if json:
         print_json({"studies": [_facts(study) for study in studies]})
         return
@@ -55,42 +59,71 @@ def list_studies(json: Json = False) -> None:
 
 @app.command()
 def show(name: Name, runs: Runs = None, json: Json = False) -> None:
-    """Show what a study claims, its plan at every scale, and how much of it has been run."""
-    from mnemoscope.studies import SCALES, collected, planned
+    """Show what a study claims, how that is judged, its plan at every scale, and how much of it has been run."""
+    from mnemoscope.studies import SCALES
+    from mnemoscope.studies.machinery import collected
 
     study = _study(name)
-    plans = {scale: planned(study, scale) for scale in SCALES}
+    plans = {scale: study.plan(scale) for scale in SCALES}
     done = {scale: len(collected(plan, runs)) for scale, plan in plans.items()}
-    counts = {scale: {"runs": len(plan), "done": done[scale]} for scale, plan in plans.items()}
+    counts = {
+        scale: {"runs": len(plan), "done": done[scale], "minutes": study.minutes.get(scale)}
+        for scale, plan in plans.items()
+    }
     if json:
-        print_json(_facts(study) | {"scales": counts})
+        print_json(_facts(study) | {"scales": counts, "rules": [rule.words() for rule in study.rules]})
         return
     typer.echo(f"{study.name}: {study.title} ({study.source})")
     _fold(study.claim)
+    for rule in study.rules:
+        typer.echo(f"- {rule.claim}")
+        _fold(rule.words())
     for scale, words in SCALES.items():
-        typer.echo(f"{scale:<7} {counts[scale]['runs']:>4} runs, {done[scale]} of them done; {words}")
+        cost = f", about {study.minutes[scale]:g} min" if scale in study.minutes else ""
+        typer.echo(f"{scale:<7} {counts[scale]['runs']:>4} runs{cost}, {done[scale]} of them done; {words}")
 
 
 @app.command()
 def run(
-    name: Name,
+    name: Annotated[str | None, typer.Argument(metavar="STUDY", help="A name of `mnemoscope study list`.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="Run all studies, the cheapest first.")] = False,
     scale: Scale = "laptop",
     minutes: Minutes = None,
     html: Html = None,
+    save: Save = None,
     runs: Runs = None,
     json: Json = False,
 ) -> None:
     """Run what has not been run yet of a study, and say what it found. A killed one goes on where it was."""
-    from mnemoscope.cli.terminal import tracked
     from mnemoscope.core.files import writable
-    from mnemoscope.studies import execute, planned
+    from mnemoscope.studies import STUDIES
 
-    study = _study(name)
-    plan = planned(study, scale)
+    if (name is None) is not every:
+        raise UserError("study run takes the name of a study, or --all")
     if minutes is not None and not minutes > 0:
         raise UserError(f"--minutes must be a number above 0, got {minutes:g}")
     if html is not None:
+        if every:
+            raise UserError("--html is the page of one study; with --all, --save FOLDER keeps the results of all")
         writable(html)
+    chosen = [STUDIES[one] for one in STUDIES] if name is None else [_study(name)]
+    chosen.sort(key=lambda study: study.minutes.get(scale, 0.0))
+    end = None if minutes is None else time.monotonic() + 60 * minutes
+    documents = []
+    for study in chosen:
+        left = None if end is None else max((end - time.monotonic()) / 60, 1e-9)
+        documents.append(_run_one(study, scale, left, html, save, runs, json))
+    if json:
+        print_json(documents[0] if name is not None else {"studies": documents})
+
+
+def _run_one(
+    study: Study, scale: str, minutes: float | None, html: Path | None, save: Path | None, runs: Path | None, json: bool
+) -> dict[str, Any]:
+    from mnemoscope.cli.terminal import tracked
+    from mnemoscope.studies.machinery import execute
+
+    plan = study.plan(scale)
     outcomes = execute(plan, runs, minutes)
     done: list[Outcome] = []
 
@@ -104,9 +137,13 @@ def run(
                 break
             done.append(outcome)
     except KeyboardInterrupt:
-        typer.echo(f"interrupted after {len(done)} of {len(plan)} runs; the same command goes on", err=True)
+        told = f"interrupted after {len(done)} of {len(plan)} runs; the same command goes on"
+        typer.echo(told, err=True)
         raise typer.Exit(FAILURE) from None
-    _tell(study, done, scale, len(plan) - len(done), html, None, json)
+    if not done:
+        typer.echo(f"{study.name}: no time was left for a run", err=True)
+        return _facts(study) | {"scale": scale, "runs": 0, "missing": len(plan)}
+    return _tell(study, done, scale, len(plan) - len(done), html, None, save, json)
 
 
 @app.command()
@@ -115,27 +152,50 @@ def report(
     scale: Scale = "laptop",
     html: Html = None,
     export: Export = None,
+    save: Save = None,
     runs: Runs = None,
     json: Json = False,
 ) -> None:
     """Say what the runs that are there show, and write the page; nothing is run."""
-    from mnemoscope.studies import collected, planned
+    from mnemoscope.studies.machinery import collected
 
     study = _study(name)
-    plan = planned(study, scale)
+    plan = study.plan(scale)
     done = collected(plan, runs)
-    _tell(study, done, scale, len(plan) - len(done), html, export, json)
+    if not done:
+        raise UserError(f"no run of {study.name} at {scale} scale is there: mnemoscope study run {study.name}")
+    found = _tell(study, done, scale, len(plan) - len(done), html, export, save, json)
+    if json:
+        print_json(found)
+
+
+@app.command()
+def gallery(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where result files are: docs/gallery.")],
+    json: Json = False,
+) -> None:
+    """Draw the gallery from its result files: an overview, and a picture and a page for each study."""
+    from mnemoscope.studies import STUDIES
+    from mnemoscope.studies.machinery import draw_gallery
+
+    if not folder.is_dir():
+        raise UserError(f"there is no folder {str(folder)!r}")
+    written = [str(path) for path in draw_gallery(folder, STUDIES.__getitem__)]
+    if json:
+        print_json({"files": written})
+    else:
+        typer.echo(f"{len(written)} files in {folder}")
 
 
 def _study(name: str) -> Study:
     from mnemoscope.studies import STUDIES
 
-    return STUDIES[name]()
+    return STUDIES[name]
 
 
 def _label(spec: Any) -> str:
-    shown = ("network", "num_layers", "hidden_size", "M", "R", "T", "L", "seed")
-    return " ".join(f"{key}={spec.settings[key]}" for key in shown if key in spec.settings)
+    shown = [f"{key}={value}" for key, value in spec.settings.items() if isinstance(value, int | str)]
+    return " ".join(shown[:6]) or spec.kind
 
 
 def _tell(
@@ -145,39 +205,47 @@ def _tell(
     missing: int,
     html: Path | None,
     export: Path | None,
+    save: Path | None,
     json: bool,
-) -> None:
+) -> dict[str, Any]:
+    """Say what the runs show, write what was asked for, and return it as a document."""
     from mnemoscope.report import export as write_files
     from mnemoscope.report import write
-    from mnemoscope.studies import study_page
+    from mnemoscope.studies.machinery import facts_of, save_result, study_page
 
-    if not done:
-        raise UserError(f"no run of {study.name} at {scale} scale is there: mnemoscope study run {study.name}")
-    finding = study.analyse(done, scale)
-    page = study_page(study, finding, done, scale, missing)
-    if html is not None:
-        write(page, html)
-    if export is not None:
-        write_files(page, export)
-    if json:
-        print_json(_facts(study) | _found(finding, done, scale, missing))
-        return
+    finding, facts = study.analyse(done, scale), facts_of(done)
+    if save is not None and not missing:
+        save_result(study, finding, scale, facts, save)
+    if html is not None or export is not None:
+        page = study_page(study, finding, scale, facts, missing)
+        if html is not None:
+            write(page, html)
+        if export is not None:
+            write_files(page, export)
+    if not json:
+        _print(study, finding, scale, len(done), missing, html)
+    return _facts(study) | _found(study, finding, done, scale, missing)
+
+
+def _print(study: Study, finding: Finding, scale: str, done: int, missing: int, html: Path | None) -> None:
     typer.echo(f"{study.title} ({study.source}), {scale} scale: {finding.verdict}")
     for part in finding.parts:
         typer.echo(f"- {part.claim}: {part.verdict}")
         _fold(part.measured)
     if missing:
-        typer.echo(f"{missing} of {missing + len(done)} runs are missing; the same command goes on with them")
+        typer.echo(f"{missing} of {missing + done} runs are missing; the same command goes on with them")
     if html is not None:
         typer.echo(f"Page: {html}")
 
 
-def _found(finding: Finding, done: list[Outcome], scale: str, missing: int) -> dict[str, Any]:
+def _found(study: Study, finding: Finding, done: list[Outcome], scale: str, missing: int) -> dict[str, Any]:
     return {
         "scale": scale,
         "verdict": finding.verdict,
-        "parts": [{"claim": p.claim, "measured": p.measured, "verdict": p.verdict} for p in finding.parts],
-        "caveats": list(finding.caveats),
+        "parts": [
+            {"claim": p.claim, "measured": p.measured, "verdict": p.verdict, "rule": p.rule} for p in finding.parts
+        ],
+        "caveats": list(study.caveats),
         "runs": len(done),
         "missing": missing,
         "seconds": sum(outcome.seconds for outcome in done),

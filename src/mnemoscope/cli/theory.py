@@ -53,7 +53,7 @@ def theory(context: typer.Context, status: Status = None, severity: Severity = N
         typer.echo(_heading(claim))
         _print_folded(claim.statement)
         if claim.right:
-            _print_folded(f"Right: {claim.right}.")
+            _print_folded(f"Right: {claim.right}")
         _print_folded(f"Check: {claim.tested}")
         typer.echo()
     counts = Counter(claim.status for claim in found)

@@ -23,7 +23,7 @@ from mnemoscope.nn.registry import Card, create, get, names, network
 from mnemoscope.nn.sequence import SequenceNetwork
 from mnemoscope.nn.spec import NetworkSpec
 from mnemoscope.nn.stack import Layer, Stack, StackOptions, Weights
-from mnemoscope.nn.storage import load, save
+from mnemoscope.nn.storage import load, safe_globals, save
 from mnemoscope.nn.tensor_classifier import TensorClassifier
 
 if TYPE_CHECKING:
@@ -100,6 +100,7 @@ __all__ = [
     "load",
     "names",
     "network",
+    "safe_globals",
     "save",
 ]
 

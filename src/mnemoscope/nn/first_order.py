@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from mnemoscope.core.errors import choice, expected, positive_int
 from mnemoscope.nn.activation import NONLINEARITIES, activate
+from mnemoscope.nn.exchange import add_biases
 from mnemoscope.nn.initialisers import uniform, zeros
 from mnemoscope.nn.maps.base import Transition
 from mnemoscope.nn.maps.functions import cayley, exponential
@@ -81,6 +82,7 @@ class FirstOrder(Stack):
         self.activation = choice("activation", activation, ("recurrent", "depth"))
         self.init = choice("init", self.init_default if init is None else init, self.inits)
         super().__init__(input_size, hidden_size, num_layers, **common)
+        self.register_load_state_dict_pre_hook(add_biases)  # type: ignore[no-untyped-call]
 
     def make_transition(self) -> Transition | None:
         """Return the map that makes V, or None when V itself is the parameter."""

@@ -6,7 +6,7 @@ import inspect
 import math
 import re
 from abc import ABC
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import deepcopy
 from typing import Any, ClassVar, Self
@@ -14,16 +14,17 @@ from typing import Any, ClassVar, Self
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.nn.utils import parametrize
 
 from mnemoscope.core.errors import Description, UserError, expected, nearest, positive_int
 from mnemoscope.nn.declared import Layer, Submodule, Weights
 from mnemoscope.nn.initialisers import Initialiser, uniform
 from mnemoscope.nn.maps.base import Transition
-from mnemoscope.nn.maps.computed import KeptMatrices
+from mnemoscope.nn.maps.computed import ComputedMatrix, KeptMatrices
 from mnemoscope.nn.members import map_members
 from mnemoscope.nn.options import option_defaults, public_class
 
-__all__ = ["Network", "shape_of"]
+__all__ = ["Network", "rebuild", "shape_of"]
 
 
 class _Kind:
@@ -332,6 +333,12 @@ class Network(nn.Module, ABC):
             raise expected("dtype", "a real floating-point type", Description(str(dtype)))
         return dtype
 
+    def register_parameter(self, name: str, param: nn.Parameter | None) -> None:
+        """Add a parameter; a matrix that a map computed becomes a plain one, when its parametrisation is removed."""
+        if isinstance(param, ComputedMatrix):
+            param = nn.Parameter(param.detach().as_subclass(Tensor), requires_grad=param.requires_grad)
+        super().register_parameter(name, param)
+
     def __setattr__(self, name: str, value: Any) -> None:
         # `layer.weight_hh_l0 = V` sets values, of a free weight as of one that a map makes. Only an nn.Parameter takes
         # the place of another, as torch's own tools expect: load_state_dict(assign=True), pruning.
@@ -428,6 +435,11 @@ class Network(nn.Module, ABC):
         named = [f"{k}={v!r}" for k, v in options.items() if k not in needed and v != defaults[k]]
         return ", ".join([*sizes, *named])
 
+    def remove_maps(self, names: Iterable[str]) -> None:
+        """Make plain parameters of those of the named weights that a map makes: the state dict of such a layer fits."""
+        for name in [name for name in self._maps if name in names]:
+            parametrize.remove_parametrizations(self, name)
+
     def __repr__(self) -> str:
         return f"{public_class(type(self)).__name__}({self.extra_repr()})"
 
@@ -443,7 +455,7 @@ class Network(nn.Module, ABC):
             raise UserError("a network with a parametrisation of your own cannot be pickled: save its state_dict()")
         frozen = [name for name, parameter in self.named_parameters() if not parameter.requires_grad]
         rest = (self._own_factory(), self.training, self.state_dict(), frozen)
-        return _rebuild, (public_class(type(self)), self.options, *rest)
+        return rebuild, (public_class(type(self)), self.options, *rest)
 
 
 def shape_of(name: str, size: Any) -> tuple[int, ...]:
@@ -498,7 +510,7 @@ def _copy_into(parameter: Tensor, value: Any, name: str) -> None:
     parameter.copy_(given)
 
 
-def _rebuild(
+def rebuild(
     cls: type[Network],
     options: dict[str, Any],
     factory: dict[str, Any],
@@ -506,7 +518,9 @@ def _rebuild(
     weights: Any,
     frozen: list[str],
 ) -> Network:
+    """Build a network that was pickled."""
     layer = cls(**options, **factory, generator=torch.Generator())  # what it draws is overwritten
+    layer.remove_maps(weights)
     layer.load_state_dict(weights, assign=True)  # memory that is shared with other processes stays shared
     for name in frozen:
         layer.get_parameter(name).requires_grad_(False)

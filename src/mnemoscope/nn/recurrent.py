@@ -69,6 +69,7 @@ class Recurrent(Network):
         hx
             The state to start from, as it was returned; by default that of `init_state`.
         """
+        hx = tuple(hx) if isinstance(hx, list) else hx
         if isinstance(input, PackedSequence):
             return self._forward_packed(input, hx)
         self._check_input(input)

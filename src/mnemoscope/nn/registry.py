@@ -89,7 +89,7 @@ def card(cls: type[nn.Module]) -> Card | None:
     return found if isinstance(found, Card) else None
 
 
-def create(name: str, /, **options: Any) -> Any:
+def create(name: str, /, *sizes: Any, **options: Any) -> Any:
     """Build a network by name.
 
     Examples
@@ -100,11 +100,11 @@ def create(name: str, /, **options: Any) -> Any:
     """
     cls = get(name)
     try:
-        inspect.signature(cls).bind(**options)
+        inspect.signature(cls).bind(*sizes, **options)
     except TypeError as error:
         known = [key for key in inspect.signature(cls).parameters if key not in ("args", "kwargs")]
         wrong = [key for key in options if key not in known]
         near = nearest(wrong[0], known) if wrong else None
         hint = f"; did you mean {near!r}?" if near else f"; it takes {', '.join(known)}"
         raise UserError(f"{name} cannot be built: {error}{hint}") from None
-    return cls(**options)
+    return cls(*sizes, **options)

@@ -156,6 +156,14 @@ class Stack(Recurrent):
             factory["dtype"] = factory["dtype"].to_complex()
         return torch.zeros(*shape, **factory)
 
+    def flatten_parameters(self) -> None:
+        """Do nothing: torch's layers bring their weights together here, for a GPU's kernel."""
+
+    @property
+    def all_weights(self) -> list[list[Tensor]]:
+        """Weights of every layer and direction, as torch.nn.RNN lists them; every map computed."""
+        return [[leaf for leaf in w.values() if isinstance(leaf, Tensor)] for w in self.weights()]
+
     # Running ------------------------------------------------------------------------------------
 
     @property
@@ -267,6 +275,7 @@ class Stack(Recurrent):
         # Autocast would round the maps and the recurrence: these run in the input's own type.
         autocast = torch._C._is_any_autocast_enabled()
         with torch.autocast(x.device.type, enabled=False) if autocast else nullcontext():
+            x = x.to(self._like.dtype) if autocast and self.field == "complex" else x  # there is no complex bfloat16
             weights = weights or self.weights(x.dtype)
             if x.shape[0] == 1 and lengths is None and self._steps_alone():
                 given = None if state is None else self._split(state)
@@ -320,8 +329,10 @@ class Stack(Recurrent):
     def _starting_state(self, hx: State | None, x: Tensor) -> State | None:
         if hx is None:
             return None  # `run` has the weights that a state may start from
+        autocast = torch.is_autocast_enabled(x.device.type)
+        x = x.to(self._like.dtype) if autocast and self.field == "complex" else x
         self._check_state(hx, x)
-        return as_type(hx, x.dtype) if torch.is_autocast_enabled(x.device.type) else hx
+        return as_type(hx, x.dtype) if autocast else hx
 
     def _check_state(self, hx: State, x: Tensor) -> None:
         """Compare with the shapes of an initial state, which is made only once and where they do not fit."""
@@ -347,8 +358,8 @@ class Stack(Recurrent):
         super()._check_width(x, name)
         if x.dtype != own and not torch.is_autocast_enabled(x.device.type):
             raise expected(name, f"of the parameters' type {own}", x.dtype)
-        if self.field == "complex":
-            self._real_dtype(x.dtype)  # refuses 16 bits
+        if self.field == "complex" and x.dtype == own:
+            self._real_dtype(own)  # refuses 16 bits
 
     def _real_dtype(self, dtype: torch.dtype | None) -> torch.dtype:
         real = super()._real_dtype(dtype)

@@ -14,11 +14,11 @@ from torch import nn
 
 from mnemoscope.core.errors import UserError
 from mnemoscope.core.files import write_atomic
-from mnemoscope.nn.network import Network
+from mnemoscope.nn.network import Network, rebuild
 from mnemoscope.nn.options import public_class
 from mnemoscope.nn.registry import NETWORKS, card, get
 
-__all__ = ["load", "save", "weights_digest"]
+__all__ = ["load", "safe_globals", "save", "weights_digest"]
 
 FORMAT = "1"
 
@@ -65,7 +65,8 @@ def load(path: str | Path, *, device: torch.device | str | None = None) -> Any:
         dtype = getattr(torch, metadata["dtype"])
         options = json.loads(metadata["options"])
         # By its registered name only: a file from a stranger must not choose a Python file to run.
-        layer = NETWORKS[metadata["network"]](**options, dtype=dtype, device=device, generator=torch.Generator())
+        layer: Any = NETWORKS[metadata["network"]](**options, dtype=dtype, device=device, generator=torch.Generator())
+        layer.remove_maps(tensors)
         for name, own in layer.state_dict().items():
             if name in tensors and tensors[name].dtype != own.dtype:
                 raise TypeError(f"{name} is {tensors[name].dtype}, not {own.dtype}")
@@ -73,6 +74,21 @@ def load(path: str | Path, *, device: torch.device | str | None = None) -> Any:
     except (KeyError, AttributeError, TypeError, json.JSONDecodeError, RuntimeError) as error:
         raise UserError(f"{str(path)!r} does not hold what its header says: {' '.join(str(error).split())}") from error
     return layer
+
+
+def safe_globals() -> list[Any]:
+    """Return what `torch.load` needs to be allowed to read whole models that have our layers in them.
+
+    Examples
+    --------
+    >>> import io, torch, mnemoscope as ms
+    >>> file = io.BytesIO()
+    >>> torch.save(ms.nn.ExpRNN(3, 4), file)
+    >>> _ = file.seek(0)
+    >>> with torch.serialization.safe_globals(ms.nn.safe_globals()):
+    ...     layer = torch.load(file)
+    """
+    return [rebuild, *(NETWORKS[name] for name in NETWORKS)]
 
 
 def weights_digest(module: nn.Module) -> str:

@@ -20,6 +20,8 @@ class ComputedMatrix(Tensor):
     """A matrix made by a map: ``nn.init.orthogonal_(layer.weight_hh_l0)`` would change a tensor that nobody reads."""
 
     weight: str = "weight_hh_l0"
+    free: bool = False
+    """Whether it was detached: then it is the caller's, and may be written."""
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -28,13 +30,19 @@ class ComputedMatrix(Tensor):
         target = args[0] if args else None
         writes = name in _WRITING or (name.endswith("_") and not name.endswith("__") and name not in _HARMLESS)
         target = (kwargs or {}).get("out") if not (writes and isinstance(target, cls)) else target
-        if isinstance(target, cls):
+        if isinstance(target, cls) and not target.free:
             raise UserError(
                 f"{target.weight} is computed from its parameters, and writing into it ({name or 'out='}) would change "
                 f"nothing; set it by layer.{target.weight} = matrix"
             )
         with torch._C.DisableTorchFunctionSubclass():
-            return func(*args, **(kwargs or {}))
+            found = func(*args, **(kwargs or {}))
+            if (
+                name == "detach"
+            ):  # of the same type: torch.nn.Parameter(V) asks for it when parametrisations are removed
+                found = found.as_subclass(cls)
+                found.free = True
+            return found
 
 
 def guard(layer: nn.Module, name: str) -> None:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Unpack
+from typing import Any, ClassVar, Unpack
 
+import torch
+from torch import Tensor, nn
+
+from mnemoscope.core.errors import UserError
+from mnemoscope.nn.exchange import TorchLayer
 from mnemoscope.nn.first_order import FirstOrder
 from mnemoscope.nn.polynomial import Exact, Operations
 from mnemoscope.nn.registry import network
@@ -19,11 +24,32 @@ __all__ = ["IRNN", "RNN", "LinearRNN", "OrthRNN"]
     state="n",
     references=("elman1990",),
 )
-class RNN(FirstOrder):
+class RNN(FirstOrder, TorchLayer):
     """Elman's network, V free: with ``activation="depth"`` linear in time and nonlinear on the way up only."""
 
     nonlinearity_default = "tanh"
     init_default = "uniform"
+    torch_class: ClassVar[type[nn.RNNBase]] = nn.RNN
+
+    @property
+    def mode(self) -> str:
+        """``"RNN_TANH"`` or ``"RNN_RELU"``, as torch names them."""
+        return f"RNN_{self.nonlinearity.upper()}"
+
+    def torch_options(self) -> dict[str, Any]:
+        """Return the arguments of torch's RNN."""
+        if self.nonlinearity not in ("tanh", "relu") or self.activation != "recurrent":
+            raise UserError(
+                "torch.nn.RNN has tanh or relu in its recurrence, and this network has "
+                f"{self.nonlinearity} ({self.activation})"
+            )
+        return super().torch_options() | {"nonlinearity": self.nonlinearity}
+
+    def _torch_weight(self, name: str) -> Tensor:
+        if name.startswith("bias_ih"):
+            return super()._torch_weight(name.replace("bias_ih", "bias"))
+        zero = name.startswith("bias_hh")
+        return torch.zeros(self.hidden_size) if zero else super()._torch_weight(name)
 
 
 @network(

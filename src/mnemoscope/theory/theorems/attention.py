@@ -16,14 +16,12 @@ from mnemoscope.theory.theorems.view import NetworkView
 _LONG = 1 << 15
 
 
-@theorem(
-    "kerg-attention-paths",
-    "kerg2022thesis",
-    "Prop. 4.4.1, B.1.7",
-    "ds_{t+k}/dh_t is the sum over s of all products of s links F and one E: gradient paths through s states.",
-)
+@theorem("kerg-attention-paths", "kerg2022thesis", "Prop. 4.4.1, B.1.7")
 def paths(seed: int) -> Verdict:
-    """Four small linear attentive networks: the graded recursion against autograd."""
+    """ds_{t+k}/dh_t is the sum over s of all products of s links F and one E: gradient paths through s states.
+
+    Check: four small linear attentive networks: the graded recursion against autograd.
+    """
     random = np.random.default_rng(seed)
     worst, sizes = 0.0, ((1, 8, 0), (2, 10, 3), (4, 12, 1), (3, 15, 5))
     for n, length, start in sizes:
@@ -49,16 +47,13 @@ def _by_autograd(V: torch.Tensor, attention: torch.Tensor, start: int) -> np.nda
     return torch.stack(rows).numpy()
 
 
-@theorem(
-    "kerg-uniform-attention-growth",
-    "kerg2022thesis",
-    "Prop. B.1.33, Eq. B.1.258",
-    "Under uniform attention with V = lambda, ds_T/dh_t grows like T^(lambda - 1).",
-    severity="wrong result",
-    right="it grows like T^(Re(lambda / (1 - lambda)) - 1) for |lambda| < 1",
-)
+@theorem("kerg-uniform-attention-growth", "kerg2022thesis", "Prop. B.1.33, Eq. B.1.258", severity="wrong result")
 def uniform_growth(seed: int) -> Verdict:
-    """Eight eigenvalues: the slope of the exact gradient in log T from 16,384 to 32,768 steps."""
+    """Under uniform attention with V = lambda, ds_T/dh_t grows like T^(lambda - 1).
+
+    Right: it grows like T^(Re(lambda / (1 - lambda)) - 1) for |lambda| < 1.
+    Check: eight eigenvalues: the slope of the exact gradient in log T from 16,384 to 32,768 steps.
+    """
     random = np.random.default_rng(seed)
     values = [0.5, 0.8, -0.5, 0.3, *random.uniform(-0.9, 0.75, size=4)]
     slopes = {value: _slope(complex(value), 2) for value in values}
@@ -97,16 +92,13 @@ def _(s: NetworkView) -> Instance:
     return Instance(text, value, "exact")
 
 
-@theorem(
-    "kerg-uniform-attention-bound",
-    "kerg2022thesis",
-    "Theorem 4.4.2, B.1.34",
-    "For every normal V with eigenvalues inside the unit disc, ||ds_T/dh_t|| is at least of order 1/T.",
-    severity="missing condition",
-    right="it is when some eigenvalue has |lambda - 1/2| <= 1/2; V = -0.5 I decays as T^(-4/3)",
-)
+@theorem("kerg-uniform-attention-bound", "kerg2022thesis", "Theorem 4.4.2, B.1.34", severity="missing condition")
 def uniform_bound(seed: int) -> Verdict:
-    """V = -0.5 up to T = 32,768; and the exact gradients of eight complex eigenvalues against the condition."""
+    """For every normal V with eigenvalues inside the unit disc, ||ds_T/dh_t|| is at least of order 1/T.
+
+    Right: it is when some eigenvalue has |lambda - 1/2| <= 1/2; V = -0.5 I decays as T^(-4/3).
+    Check: V = -0.5 up to T = 32,768; and the exact gradients of eight complex eigenvalues against the condition.
+    """
     gradient = np.abs(theory.uniform_attention_gradient(-0.5, _LONG))
     early, late = 1024 * gradient[1023], _LONG * gradient[-1]
     random = np.random.default_rng(seed)
@@ -124,17 +116,14 @@ def uniform_bound(seed: int) -> Verdict:
     )
 
 
-@theorem(
-    "kerg-sparse-attention-bound",
-    "kerg2022thesis",
-    "Theorem 4.4.3, B.1.39",
-    "kappa-sparse uniform attention of dependency depth d keeps ||ds_T/dh_t|| at least of order 1/kappa^d.",
-    severity="wrong result",
-    right="a chain through d states has d + 1 skips: the order is lambda^d / kappa^(d+1), lambda a positive real "
-    "eigenvalue",
-)
+@theorem("kerg-sparse-attention-bound", "kerg2022thesis", "Theorem 4.4.3, B.1.39", severity="wrong result")
 def sparse_bound(seed: int) -> Verdict:
-    """Nine single chains, kappa = 1, 4, 16 and d = 0, 1, 2, the recurrence between their links having died out."""
+    """kappa-sparse uniform attention of dependency depth d keeps ||ds_T/dh_t|| at least of order 1/kappa^d.
+
+    Right: a chain through d states has d + 1 skips: the order is lambda^d / kappa^(d+1), lambda a positive real
+    eigenvalue.
+    Check: nine single chains, kappa = 1, 4, 16 and d = 0, 1, 2, the recurrence between their links having died out.
+    """
     random = np.random.default_rng(seed)
     worst, witness = 0.0, 0.0
     cases = list(itertools.product((1, 4, 16), (0, 1, 2)))
@@ -152,16 +141,13 @@ def sparse_bound(seed: int) -> Verdict:
     )
 
 
-@theorem(
-    "kerg-omega-4",
-    "kerg2022thesis",
-    "app. B, after Eq. B.1.135",
-    "omega(4) = S_1^4/24 - S_2 omega(2)/2 + S_3 omega(1)/3 - (S_4 + 2 S_2^2)/8.",
-    severity="wrong constant",
-    right="the last term is -(2 S_4 + S_2^2)/8",
-)
+@theorem("kerg-omega-4", "kerg2022thesis", "app. B, after Eq. B.1.135", severity="wrong constant")
 def omega_four(seed: int) -> Verdict:
-    """Both forms against the sum over all quadruples of 1/(t + i), at four t and k."""
+    """omega(4) = S_1^4/24 - S_2 omega(2)/2 + S_3 omega(1)/3 - (S_4 + 2 S_2^2)/8.
+
+    Right: the last term is -(2 S_4 + S_2^2)/8.
+    Check: both forms against the sum over all quadruples of 1/(t + i), at four t and k.
+    """
     random = np.random.default_rng(seed)
     wrong, right, cases = 0.0, 0.0, 4
     for _ in range(cases):
@@ -176,15 +162,12 @@ def omega_four(seed: int) -> Verdict:
     return Verdict(right < 1e-12 and wrong > 1e-6, cases, evidence)
 
 
-@theorem(
-    "kerg-uniform-attention-depth",
-    "kerg2022thesis",
-    "§4.4.2",
-    "Under uniform attention the shortest paths lose their weight as 1/T, while all paths together need not.",
-    status="measured",
-)
+@theorem("kerg-uniform-attention-depth", "kerg2022thesis", "§4.4.2", status="measured")
 def uniform_paths(_: int) -> Verdict:
-    """T = 100, 200, 400 at lambda = 0.5: the path with no state between, and the total, which stays at 2."""
+    """Under uniform attention the shortest paths lose their weight as 1/T, while all paths together need not.
+
+    Check: T = 100, 200, 400 at lambda = 0.5: the path with no state between, and the total, which stays at 2.
+    """
     lengths = (100, 200, 400)
     found = [measures.attention_paths(0.5, theory.uniform_attention(T)) for T in lengths]
     direct = [float(one.norms[-1, 0]) * T for one, T in zip(found, lengths, strict=True)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -116,6 +118,8 @@ class Theorem:
         The live check: cases drawn from a seed, a `Verdict`.
     severity, right
         Of a false statement: one of `SEVERITIES`, and what is right instead.
+    tested
+        What the live check does.
     topic, speaks_of, instance
         What it says of a network, where it says something: a key of `TOPICS`, to which networks it applies, and the
         function that puts a network's numbers in.
@@ -129,6 +133,7 @@ class Theorem:
     evaluate: Check
     severity: str = ""
     right: str = ""
+    tested: str = ""
     topic: str = ""
     speaks_of: Callable[[NetworkView], bool] | None = None
     instance: Evaluate | None = None
@@ -138,11 +143,6 @@ class Theorem:
         """Paper and place: ``Kerg 2022, Prop. 3.4.1``."""
         paper = named(self.reference).short if self.reference else "Mnemoscope"
         return f"{paper}, {self.place}" if self.place else paper
-
-    @property
-    def tested(self) -> str:
-        """What the live check does, in one line."""
-        return (self.evaluate.__doc__ or "").partition("\n")[0]
 
     def check(self, seed: int = 0) -> Verdict:
         """Evaluate the statement on cases drawn from a seed. A check that breaks confirms nothing."""
@@ -175,47 +175,53 @@ class Theorem:
 
     def facts(self) -> dict[str, Any]:
         """Return what the theorem is, as JSON holds it."""
-        fields = ("name", "source", "reference", "status", "severity", "statement")
-        return {name: getattr(self, name) for name in fields} | {"correction": self.right, "tested": self.tested}
+        fields = ("name", "source", "reference", "status", "severity", "statement", "tested")
+        return {name: getattr(self, name) for name in fields} | {"correction": self.right}
 
 
 THEOREMS: Registry[Theorem] = Registry("claim", "mnemoscope.theorems", Theorem)
 
 
 def theorem(
-    name: str,
-    reference: str,
-    place: str,
-    statement: str,
-    *,
-    status: str = "proved",
-    severity: str = "",
-    right: str = "",
+    name: str, reference: str, place: str, *, status: str = "proved", severity: str = ""
 ) -> Callable[[Check], Theorem]:
     """Return a decorator that makes a live check, ``seed -> Verdict``, into a theorem and files it.
 
+    The docstring of the check is the statement, followed by ``Right:`` and what is right instead, for an erratum, and
+    by ``Check:`` and what is tested.
+
     Parameters
     ----------
-    name, reference, place, statement
+    name, reference, place
         As of a `Theorem`.
     status
         ``"proved"`` or ``"measured"``; a statement with a severity is false.
-    severity, right
+    severity
         Of a statement that is false as published.
     """
     if reference and reference not in REFERENCES:
         raise expected("reference", "a key of the bibliography", reference)
     if severity:
         choice("severity", severity, SEVERITIES)
-    if bool(severity) != bool(right):
-        raise expected("severity and right", "given together", (severity, right))
 
     def file(evaluate: Check) -> Theorem:
+        said = _described(evaluate)
+        if bool(severity) != bool(said["Right"]):
+            raise expected("severity", "given together with 'Right:' in the docstring", severity)
         kind = "false" if severity else choice("status", status, ("proved", "measured"))
-        found = Theorem(name, reference, place, statement, kind, evaluate, severity, right)
+        found = Theorem(
+            name, reference, place, said["statement"], kind, evaluate, severity, said["Right"], said["Check"]
+        )
         return THEOREMS.register(name)(found)
 
     return file
+
+
+def _described(evaluate: Check) -> dict[str, str]:
+    """Return the parts of a check's docstring, each as one line."""
+    first, *rest = re.split(r"^(Right|Check): ", inspect.getdoc(evaluate) or "", flags=re.MULTILINE)
+    parts = {"statement": first, "Right": "", "Check": ""} | dict(zip(rest[::2], rest[1::2], strict=True))
+    return {name: " ".join(text.split()) for name, text in parts.items()}
 
 
 def claims(status: str | None = None, severity: str | None = None) -> list[Theorem]:

@@ -21,15 +21,14 @@ def _forgets(s: NetworkView) -> bool:
     return s.linear and s.radius < 1 and (s.state_size or 0) <= _MOST
 
 
-@theorem(
-    "capacity-rank",
-    "jaeger2001",
-    "restated in Renanse et al. 2021, §2.1",
-    "With the best readouts, the memory traces m(k) of a linear network without noise add up to the rank of its "
-    "controllability matrix, at most N.",
-)
+@theorem("capacity-rank", "jaeger2001", "restated in Renanse et al. 2021, §2.1")
 def capacity_rank(seed: int) -> Verdict:
-    """Twelve networks of 4 to 40 units with a known number of modes hidden from the input: sums of their curves."""
+    """The memory traces m(k) of a linear network add up to the rank of its controllability matrix, at most N.
+
+    Without noise, and with the best readouts.
+
+    Check: twelve networks of 4 to 40 units with a known number of modes hidden from the input: sums of their curves.
+    """
     random = np.random.default_rng(seed)
     worst, cases = 0.0, 0
     for size in (4, 9, 20, 40):
@@ -53,15 +52,14 @@ def _(s: NetworkView) -> Instance:
     return Instance(text, found, "exact")
 
 
-@theorem(
-    "capacity-eigenvalues",
-    "",
-    "after White et al. 2004",
-    "The curve MC_k of a linear network depends on nothing but the eigenvalues that its input reaches; on a ring of N "
-    "units with weight rho it is rho^(2N floor(k/N)) (1 - rho^(2N)).",
-)
+@theorem("capacity-eigenvalues", "", "after White et al. 2004")
 def capacity_eigenvalues(seed: int) -> Verdict:
-    """Other coordinates and another input with the same eigenvalues; and rings against their closed form: 51 lags."""
+    """The curve MC_k of a linear network depends on nothing but the eigenvalues that its input reaches.
+
+    On a ring of N units with weight rho it is rho^(2N floor(k/N)) (1 - rho^(2N)).
+
+    Check: other coordinates and another input with the same eigenvalues; and rings against their closed form: 51 lags.
+    """
     random = np.random.default_rng(seed)
     worst = 0.0
     for size in (3, 6, 12):
@@ -92,18 +90,14 @@ def _(s: NetworkView) -> Instance:
     return Instance(text, reach, "exact")
 
 
-@theorem(
-    "capacity-by-regression",
-    "jaeger2001",
-    "as commonly computed",
-    "Regressing u(t-k) on simulated states, k < K, gives the total capacity of a linear network.",
-    severity="missing condition",
-    right="it estimates the sum over these K lags, which is the total only when the rest of the curve is "
-    "negligible, and "
-    "only where floats resolve the covariance of the states; the total is the rank of [v, W v, ..]",
-)
+@theorem("capacity-by-regression", "jaeger2001", "as commonly computed", severity="missing condition")
 def capacity_by_regression(seed: int) -> Verdict:
-    """One network with a curve longer than K = 100, over equal lags, and one whose states floats cannot resolve."""
+    """Regressing u(t-k) on simulated states, k < K, gives the total capacity of a linear network.
+
+    Right: it estimates the sum over these K lags, which is the total only when the rest of the curve is negligible, and
+    only where floats resolve the covariance of the states; the total is the rank of [v, W v, ..].
+    Check: one network with a curve longer than K = 100, over equal lags, and one whose states floats cannot resolve.
+    """
     random = np.random.default_rng(seed)
     v = random.normal(size=50)
     slow = 0.99 * orthogonal(random, 50)
@@ -140,15 +134,14 @@ def _regression(
     return float((1 - left / (Z**2).mean(axis=0)).sum())
 
 
-@theorem(
-    "capacity-bound",
-    "dambre2012",
-    "",
-    "The capacities for all products of past inputs add up to at most the number of units, and to that number for a "
-    "network with fading memory and independent units.",
-)
+@theorem("capacity-bound", "dambre2012", "")
 def capacity_bound(seed: int) -> Verdict:
-    """Networks of 2 to 6 tanh units that forget after so many steps, exactly: all histories of signs, all products."""
+    """The capacities for all products of past inputs add up to at most the number of units.
+
+    They add up to that number for a network with fading memory and independent units.
+
+    Check: networks of 2 to 6 tanh units that forget after so many steps, exactly: all histories of signs, all products.
+    """
     random = np.random.default_rng(seed)
     worst, above, sizes = 0.0, 0.0, range(2, 7)
     for size in sizes:
@@ -183,14 +176,12 @@ def _(s: NetworkView) -> Instance:
     return Instance(text, size, "bound")
 
 
-@theorem(
-    "capacity-linear-only",
-    "dambre2012",
-    "",
-    "The states of a linear network are uncorrelated with every product of two or more independent inputs.",
-)
+@theorem("capacity-linear-only", "dambre2012", "")
 def capacity_linear_only(seed: int) -> Verdict:
-    """Linear networks of 2 to 5 units over all histories of 6 signs, exactly: every product, and each input alone."""
+    """The states of a linear network are uncorrelated with every product of two or more independent inputs.
+
+    Check: linear networks of 2 to 5 units over all histories of 6 signs, exactly: every product, and each input alone.
+    """
     random = np.random.default_rng(seed)
     histories = np.array(list(itertools.product((-1.0, 1.0), repeat=6)))
     products, alone = 0.0, np.inf

@@ -27,14 +27,12 @@ def _free(s: NetworkView) -> bool:
     return _linear_layers(s) and s.map is None
 
 
-@theorem(
-    "depth-theorem-1",
-    "lizaire2026",
-    "Thm. 1, Lemmas 2 and 3",
-    "A linear RNN of n units and L layers copies lag p of one input only if p <= L(n - 1), and that is attained.",
-)
+@theorem("depth-theorem-1", "lizaire2026", "Thm. 1, Lemmas 2 and 3")
 def one_input(seed: int) -> Verdict:
-    """Nine sizes: the construction, run at the limit; degrees of random networks; delay lines in random bases."""
+    """A linear RNN of n units and L layers copies lag p of one input only if p <= L(n - 1), and that is attained.
+
+    Check: nine sizes: the construction, run at the limit; degrees of random networks; delay lines in random bases.
+    """
     draw = np.random.default_rng(seed)
     cases = [(n, layers) for n in (2, 3, 4) for layers in (1, 2, 3)]
     good = [_runs(theory.copy_limit(n, layers), n, layers, 1, draw) for n, layers in cases]
@@ -52,14 +50,12 @@ def one_input(seed: int) -> Verdict:
     )
 
 
-@theorem(
-    "depth-copy-all-inputs",
-    "lizaire2026",
-    "Thm. 1, for all inputs at once (Fig. 6)",
-    "Lag p of all d inputs is copied by n units and L layers exactly when p d <= L(n - d).",
-)
+@theorem("depth-copy-all-inputs", "lizaire2026", "Thm. 1, for all inputs at once (Fig. 6)")
 def all_inputs(seed: int) -> Verdict:
-    """Eighteen sizes: the construction, run at the limit; and 216 delay lines in random bases, of which most copy."""
+    """Lag p of all d inputs is copied by n units and L layers exactly when p d <= L(n - d).
+
+    Check: eighteen sizes: the construction, run at the limit; and 216 delay lines in random bases, of which most copy.
+    """
     draw = np.random.default_rng(seed)
     cases = [(n, layers, d) for d in (2, 3) for n in (d, d + 1, d + 3) for layers in (1, 2, 3)]
     good = [_runs(theory.copy_limit(n, layers, d), n, layers, d, draw) for n, layers, d in cases]
@@ -117,17 +113,13 @@ def _delay_lines(draw: np.random.Generator, n: int, layers: int, d: int) -> list
     return found
 
 
-@theorem(
-    "depth-lemma-2-component",
-    "lizaire2026",
-    "Lemma 2",
-    "With ceil(p/(n - 1)) delay lines of n units one above the other, the first component of the last state is "
-    "x_(t-p).",
-    severity="misprint",
-    right="component 1 + L(n - 1) - p is; it exists for p >= (L - 1)(n - 1), below that shorten a layer's delay",
-)
+@theorem("depth-lemma-2-component", "lizaire2026", "Lemma 2", severity="misprint")
 def component(seed: int) -> Verdict:
-    """The lemma's own weights on an impulse, n = 2, 3, 4 and p = 1..9: where it stands p steps later."""
+    """With ceil(p/(n - 1)) stacked delay lines of n units, the first component of the last state is x_(t-p).
+
+    Right: component 1 + L(n - 1) - p is; it exists for p >= (L - 1)(n - 1), below that shorten a layer's delay.
+    Check: the lemma's own weights on an impulse, n = 2, 3, 4 and p = 1..9: where it stands p steps later.
+    """
     cases = [(n, p) for n in (2, 3, 4) for p in range(1, 10)]
     places = {(n, p): _place_after(n, p) for n, p in cases}
     right = all(place == 1 - (-p // (n - 1)) * (n - 1) - p for (n, p), place in places.items())
@@ -139,14 +131,12 @@ def component(seed: int) -> Verdict:
     )
 
 
-@theorem(
-    "depth-theorem-2",
-    "lizaire2026",
-    "Thm. 2",
-    "For n >= 4, copying lag L(n - 1) takes more parameters with any smaller depth.",
-)
+@theorem("depth-theorem-2", "lizaire2026", "Thm. 2")
 def theorem_2(_: int) -> Verdict:
-    """All depths up to 12 and widths from 2 to 40, counted; below 4 the statement fails."""
+    """For n >= 4, copying lag L(n - 1) takes more parameters with any smaller depth.
+
+    Check: all depths up to 12 and widths from 2 to 40, counted; below 4 the statement fails.
+    """
     failing, cases = set(), 0
     for n in range(2, 41):
         for deep in range(2, 13):
@@ -158,16 +148,13 @@ def theorem_2(_: int) -> Verdict:
     return Verdict(failing == {2, 3}, cases, f"among n = 2..40 it fails only at n = {sorted(failing)}")
 
 
-@theorem(
-    "depth-theorem-2-sketch",
-    "lizaire2026",
-    "Thm. 2, sketch of the proof",
-    "The function of the proof is the copy of lag p = (L + 1)(n - 1).",
-    severity="misprint",
-    right="p = L(n - 1): no network of n units and L layers copies (L + 1)(n - 1)",
-)
+@theorem("depth-theorem-2-sketch", "lizaire2026", "Thm. 2, sketch of the proof", severity="misprint")
 def sketch(_: int) -> Verdict:
-    """Nine sizes, by the degrees of their transfer functions."""
+    """The function of the proof is the copy of lag p = (L + 1)(n - 1).
+
+    Right: p = L(n - 1): no network of n units and L layers copies (L + 1)(n - 1).
+    Check: nine sizes, by the degrees of their transfer functions.
+    """
     sizes = [(n, layers) for n in (2, 4, 8) for layers in (1, 2, 5)]
     wrong = [theory.copy_certificate((layers + 1) * (n - 1), n, layers).possible for n, layers in sizes]
     right = [theory.copy_certificate(layers * (n - 1), n, layers).possible for n, layers in sizes]
@@ -179,14 +166,12 @@ def sketch(_: int) -> Verdict:
     )
 
 
-@theorem(
-    "depth-critical-width",
-    "lizaire2026",
-    "app. A.5.1",
-    "The counts of L and l < L layers meet at n0 = 1 + l(1 + sqrt(12a + 1))/(2a), a = 2Ll - L - l, at most 3.30.",
-)
+@theorem("depth-critical-width", "lizaire2026", "app. A.5.1")
 def critical(_: int) -> Verdict:
-    """All pairs up to 30 layers: the root is put into both counts."""
+    """The counts of L and l < L layers meet at n0 = 1 + l(1 + sqrt(12a + 1))/(2a), a = 2Ll - L - l, at most 3.30.
+
+    Check: all pairs up to 30 layers: the root is put into both counts.
+    """
     widths = {(deep, low): theory.critical_width(deep, low) for deep in range(2, 31) for low in range(1, deep)}
     worst = 0.0
     for (deep, low), n in widths.items():
@@ -209,14 +194,12 @@ def _(s: NetworkView) -> Instance:
     return Instance(text, width, "exact")
 
 
-@theorem(
-    "depth-cheapest-network",
-    "lizaire2026",
-    "Thm. 2, its consequence",
-    "The network with the fewest parameters that copies a long lag of one input has n = 2, L = p: 10p - 2 parameters.",
-)
+@theorem("depth-cheapest-network", "lizaire2026", "Thm. 2, its consequence")
 def cheapest(_: int) -> Verdict:
-    """Every lag up to 300, over all depths."""
+    """The network with the fewest parameters that copies a long lag of one input has n = 2, L = p: 10p - 2 parameters.
+
+    Check: every lag up to 300, over all depths.
+    """
     found = {lag: theory.copy_frontier(lag)[0] for lag in range(1, 301)}
     others = [lag for lag, size in found.items() if size != (2, lag, 10 * lag - 2)]
     return Verdict(max(others) < 20, len(found), f"so at every lag from {max(others) + 1} to 300")
@@ -234,15 +217,14 @@ def _(s: NetworkView) -> Instance:
     return Instance(text, parameters, "exact")
 
 
-@theorem(
-    "henaff-clocks",
-    "henaff2016",
-    "§4",
-    "A linear network of d rotations that all return after T + S steps solves the copy task of S symbols at any delay "
-    "T; the other symbols disturb a score of 1 by a standard deviation of sqrt((S - 1) / (2 d)).",
-)
+@theorem("henaff-clocks", "henaff2016", "§4")
 def clocks(seed: int) -> Verdict:
-    """Twenty draws of 200 rotations at a delay of 30: scores of all ten letters, and their spread over four sizes."""
+    """A linear network of d rotations that all return after T + S steps solves the copy task of S symbols.
+
+    At any delay T the other symbols disturb a score of 1 by a standard deviation of sqrt((S - 1) / (2 d)).
+
+    Check: forty draws of 50 and 200 rotations at a delay of 30: scores of all ten letters, and their spread.
+    """
     worst, right, letters = 0.0, 0, 0
     for blocks in (50, 200):
         scores = np.concatenate([_clock_scores(blocks, 30, 1000 * seed + draw) for draw in range(20)])

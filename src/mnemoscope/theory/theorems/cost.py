@@ -24,16 +24,13 @@ def _count(name: str, inputs: int, hidden: int, outputs: int, **options: Any) ->
     return sum(int(p.numel()) for p in layer.parameters() if p.requires_grad) + outputs * (hidden + 1)
 
 
-@theorem(
-    "ziv-table-c1-parameters",
-    "ziv2020",
-    "Table C.1",
-    "scoRNN on permuted MNIST has 26K parameters as 2 x 128 and 167K as 3 x 256.",
-    severity="wrong result",
-    right="34,314 and 232,586: each matrix between layers was counted as R(R-1)/2, as if it were skew-symmetric",
-)
+@theorem("ziv-table-c1-parameters", "ziv2020", "Table C.1", severity="wrong result")
 def table_c1(_: int) -> Verdict:
-    """Parameters of both networks themselves, and the published way of counting them."""
+    """ScoRNN on permuted MNIST has 26K parameters as 2 x 128 and 167K as 3 x 256.
+
+    Right: 34,314 and 232,586: each matrix between layers was counted as R(R-1)/2, as if it were skew-symmetric.
+    Check: parameters of both networks themselves, and the published way of counting them.
+    """
     sizes = ((2, 128), (3, 256))
     found = [_count("scornn", 1, hidden, 10, num_layers=layers) for layers, hidden in sizes]
     between = [(layers - 1) * (n * n - n * (n - 1) // 2) for layers, n in sizes]
@@ -42,14 +39,12 @@ def table_c1(_: int) -> Verdict:
     return Verdict(found == [34_314, 232_586] and [round(p / 1000) for p in published] == [26, 167], 2, evidence)
 
 
-@theorem(
-    "kerg-parameter-counts",
-    "kerg2022thesis",
-    "app. A, tables of copy and psMNIST",
-    "nnRNN n=128 and expRNN n=176 (copy), n=512 and n=722 (psMNIST), are equal in parameters to within 0.3%.",
-)
+@theorem("kerg-parameter-counts", "kerg2022thesis", "app. A, tables of copy and psMNIST")
 def counts(_: int) -> Verdict:
-    """Trainable numbers of all four layers with their linear readouts."""
+    """NnRNN n=128 and expRNN n=176 (copy), n=512 and n=722 (psMNIST), are equal in parameters to within 0.3%.
+
+    Check: trainable numbers of all four layers with their linear readouts.
+    """
     wanted = {
         ("nnrnn", 10, 128, 9): 18_953,
         ("exprnn", 10, 176, 9): 18_929,
@@ -64,17 +59,15 @@ def counts(_: int) -> Verdict:
     return Verdict(found == wanted and gap < 3e-3, len(found), listed)
 
 
-@theorem(
-    "ziv-similarity-grid",
-    "ziv2020",
-    "§3.2, Fig. 3.2",
-    "The start-end similarity task with pieces of m = 30 < T/2 symbols, the first at t ~ Uni{1, .., T/2 - m}, is tried "
-    "from T = 60 on.",
-    severity="misprint",
-    right="at T = 60 there is no such t, and m = T/2: the task needs m <= T/2 with t = 1 there, or starts at T = 62",
-)
+@theorem("ziv-similarity-grid", "ziv2020", "§3.2, Fig. 3.2", severity="misprint")
 def similarity(seed: int) -> Verdict:
-    """Starts that are left at T = 60 and 90; blanks and starts of 64 sequences that are drawn of each length."""
+    """The start-end similarity task with pieces of m = 30 < T/2 symbols is tried from T = 60 on.
+
+    The first piece begins at t ~ Uni{1, .., T/2 - m}.
+
+    Right: at T = 60 there is no such t, and m = T/2: the task needs m <= T/2 with t = 1 there, or starts at T = 62.
+    Check: starts that are left at T = 60 and 90; blanks and starts of 64 sequences that are drawn of each length.
+    """
     starts = {T: len(range(1, T // 2 - 30 + 1)) for T in (60, 90)}
     blanks, begins = {}, {}
     for T in (60, 90):
@@ -115,15 +108,12 @@ class _AttentiveRNN(torch_nn.Module):
         return torch.stack(states, dim=1)
 
 
-@theorem(
-    "kerg-memory-growth",
-    "kerg2022thesis",
-    "§4.7, Fig. 4.2",
-    "Memory of training grows linearly with the length for an RNN and an LSTM, quadratically with full self-attention.",
-    status="measured",
-)
+@theorem("kerg-memory-growth", "kerg2022thesis", "§4.7, Fig. 4.2", status="measured")
 def memory_growth(seed: int) -> Verdict:
-    """What autograd saves for three networks of 16 to 32 units at lengths 32 to 256: the exponent that fits."""
+    """Memory of training grows linearly with the length for an RNN and an LSTM, quadratically with full self-attention.
+
+    Check: what autograd saves for three networks of 16 to 32 units at lengths 32 to 256: the exponent that fits.
+    """
     n = 16 + int(torch.randint(17, (), generator=torch.Generator().manual_seed(seed)))
     made = {"RNN": nn.RNN(2, n), "LSTM": nn.LSTM(2, n), "attention": _AttentiveRNN(2, n)}
     found = {name: measures.resources(layer, lengths=_LENGTHS, repeats=1).exponent for name, layer in made.items()}
@@ -141,14 +131,12 @@ def _(s: NetworkView) -> Instance:
     return Instance(text, 1.0, "exact")
 
 
-@theorem(
-    "state-lstm",
-    "hochreiter1997",
-    "",
-    "From zero, every unit of an LSTM's h stays within (-1, 1) and every unit of c within (-t, t) after t steps.",
-)
+@theorem("state-lstm", "hochreiter1997", "")
 def lstm(seed: int) -> Verdict:
-    """Eight LSTMs over 100 steps with inputs of size 50, one of them made to count: largest h, and c over t."""
+    """From zero, every unit of an LSTM's h stays within (-1, 1) and every unit of c within (-t, t) after t steps.
+
+    Check: eight LSTMs over 100 steps with inputs of size 50, one of them made to count: largest h, and c over t.
+    """
     generator = torch.Generator().manual_seed(seed)
     h_most = c_most = 0.0
     for case in range(8):
@@ -176,14 +164,12 @@ def _(_: NetworkView) -> Instance:
     return Instance(text, _STEPS, "bound")
 
 
-@theorem(
-    "state-range",
-    "jaeger2001",
-    "",
-    "From zero, every unit of a tanh network or GRU stays within (-1, 1), whatever it reads.",
-)
+@theorem("state-range", "jaeger2001", "")
 def within_one(seed: int) -> Verdict:
-    """Five RNNs and five GRUs over 100 steps with inputs of size 50: the largest unit."""
+    """From zero, every unit of a tanh network or GRU stays within (-1, 1), whatever it reads.
+
+    Check: five RNNs and five GRUs over 100 steps with inputs of size 50: the largest unit.
+    """
     generator = torch.Generator().manual_seed(seed)
     most, x = 0.0, 50 * torch.randn(_STEPS, 4, 2, generator=generator)
     for _ in range(5):

@@ -23,14 +23,12 @@ def _drawn(name: str, d: int, n: int, L: int, seed: int, **more: Any) -> Any:
     return nn.create(name, input_size=d, hidden_size=n, num_layers=L, generator=generator, **_OPTIONS[name], **more)
 
 
-@theorem(
-    "depth-polynomial-order",
-    "lizaire2026",
-    "App. A.6",
-    "The states of a linear BIRNN or 2RNN of L layers after T steps are polynomials of an order of at most T^L.",
-)
+@theorem("depth-polynomial-order", "lizaire2026", "App. A.6")
 def order(seed: int) -> Verdict:
-    """Exact degrees of BIRNN, 2RNN and CPBIRNN at four (T, L): C(T+L-1, L), below T^L for all T, L > 1."""
+    """The states of a linear BIRNN or 2RNN of L layers after T steps are polynomials of an order of at most T^L.
+
+    Check: exact degrees of BIRNN, 2RNN and CPBIRNN at four (T, L): C(T+L-1, L), below T^L for all T, L > 1.
+    """
     cases = [(name, T, L) for name in _OPTIONS for T, L in ((1, 2), (2, 2), (4, 2), (3, 3))]
     found = [(measures.polynomial_degree(_drawn(name, 2, 2, L, seed), T).degree, T, L) for name, T, L in cases]
     right = all(degree == theory.birnn_degree(T, L) <= T**L for degree, T, L in found)
@@ -50,30 +48,25 @@ def _(s: NetworkView) -> Instance:
     return Instance(text, value, "bound" if most else "exact")
 
 
-@theorem(
-    "depth-exponential-degree",
-    "lizaire2026",
-    "§3.2",
-    "The maximal degree of a BIRNN's polynomials grows exponentially with depth (as T^L).",
-    severity="wrong result",
-    right="it is C(T+L-1, L): for a given T a polynomial in L of degree T-1; L+1 at T = 2",
-)
+@theorem("depth-exponential-degree", "lizaire2026", "§3.2", severity="wrong result")
 def exponential(seed: int) -> Verdict:
-    """Exact degrees at T = 2 over six depths, where the exponential would be 2^L."""
+    """The maximal degree of a BIRNN's polynomials grows exponentially with depth (as T^L).
+
+    Right: it is C(T+L-1, L): for a given T a polynomial in L of degree T-1; L+1 at T = 2.
+    Check: exact degrees at T = 2 over six depths, where the exponential would be 2^L.
+    """
     depths = (1, 2, 3, 4, 6, 8)
     found = [measures.polynomial_degree(_drawn("birnn", 2, 2, L, seed), 2).degree for L in depths]
     evidence = f"T=2, L={depths}: degrees {found}, not {[2**L for L in depths]}"
     return Verdict(found == [L + 1 for L in depths], len(depths), evidence)
 
 
-@theorem(
-    "depth-theorem-3-strict",
-    "lizaire2026",
-    "Thm. 3, strictness",
-    "h_2 of a linear BIRNN or 2RNN of L layers has at most degree L in x_1, and A = delta in L+1 layers reaches L+1.",
-)
+@theorem("depth-theorem-3-strict", "lizaire2026", "Thm. 3, strictness")
 def strict(seed: int) -> Verdict:
-    """Exact degrees of random weights at four depths, and of the construction at three."""
+    """h_2 of a linear BIRNN or 2RNN of L layers has at most degree L in x_1, and A = delta in L+1 layers reaches L+1.
+
+    Check: exact degrees of random weights at four depths, and of the construction at three.
+    """
     cases = list(itertools.product(("birnn", "2rnn"), (1, 2, 3, 4)))
     random = [measures.polynomial_degree(_drawn(name, 2, 2, L, seed), 2).by_input[0] == L for name, L in cases]
     built = []
@@ -96,17 +89,14 @@ def _(s: NetworkView) -> Instance:
     return Instance(text, s.layers, "bound")
 
 
-@theorem(
-    "depth-theorem-3-inclusion",
-    "lizaire2026",
-    "Thm. 3, inclusion",
-    "Whatever a linear BIRNN of L layers computes, one of L+1 layers of the same width computes too.",
-    severity="missing condition",
-    right="true with residual connections, and for 2RNNs; without them h_t is homogeneous, of degree C(t+L-1, L) or "
-    "zero",
-)
+@theorem("depth-theorem-3-inclusion", "lizaire2026", "Thm. 3, inclusion", severity="missing condition")
 def inclusion(seed: int) -> Verdict:
-    """Inputs scaled by 7, exactly: powers of 7 in h_2 of one and two layers; with residuals A = 0 copies."""
+    """Whatever a linear BIRNN of L layers computes, one of L+1 layers of the same width computes too.
+
+    Right: true with residual connections, and for 2RNNs; without them h_t is homogeneous, of degree C(t+L-1, L) or
+    zero.
+    Check: inputs scaled by 7, exactly: powers of 7 in h_2 of one and two layers; with residuals A = 0 copies.
+    """
     field, rng = Prime(PRIMES[0]), np.random.default_rng(seed)
     x = rng.integers(0, 1000, (2, 10, 2), dtype=np.uint64)
     scales = []
@@ -138,16 +128,13 @@ def _(s: NetworkView) -> Instance:
     return Instance(text, None, "exact")
 
 
-@theorem(
-    "depth-theorem-4",
-    "lizaire2026",
-    "Thm. 4, proof",
-    "For R < n a CPBIRNN of rank R+1 has an image of x_1 -> h_1 of dimension R+1, one of rank R at most R.",
-    severity="missing condition",
-    right="the dimension is min(d, n, R) at every depth, so R < d is needed too",
-)
+@theorem("depth-theorem-4", "lizaire2026", "Thm. 4, proof", severity="missing condition")
 def image(seed: int) -> Verdict:
-    """The exact dimension at 48 combinations of d, n, R and L."""
+    """For R < n a CPBIRNN of rank R+1 has an image of x_1 -> h_1 of dimension R+1, one of rank R at most R.
+
+    Right: the dimension is min(d, n, R) at every depth, so R < d is needed too.
+    Check: the exact dimension at 48 combinations of d, n, R and L.
+    """
     cases = list(itertools.product((1, 2, 4), (3, 4), (1, 2, 3, 4), (1, 2)))
     found = {
         (d, n, R, L): measures.polynomial_degree(_drawn("cpbirnn", d, n, L, seed, rank=R), 1).image_dimension
@@ -170,14 +157,12 @@ def _(s: NetworkView) -> Instance:
     return Instance(text, value, "exact")
 
 
-@theorem(
-    "zero-erases-products",
-    "",
-    "",
-    "A network whose every state is a product with every input forgets all that it holds at an input of zeros.",
-)
+@theorem("zero-erases-products", "", "")
 def erased(seed: int) -> Verdict:
-    """BIRNN and CPBIRNN of one and two layers over 6 steps, the third input zero: states before and after it."""
+    """A network whose every state is a product with every input forgets all that it holds at an input of zeros.
+
+    Check: BIRNN and CPBIRNN of one and two layers over 6 steps, the third input zero: states before and after it.
+    """
     rng = np.random.default_rng(seed)
     cases = [(name, L) for name in ("birnn", "cpbirnn") for L in (1, 2)]
     after, before = 0.0, np.inf

@@ -51,15 +51,14 @@ def _linear(W: Float[np.ndarray, "n n"]) -> nn.LinearRNN:
     return layer
 
 
-@theorem(
-    "kerg-polynomial-powers",
-    "kerg2022thesis",
-    "Prop. 3.4.2",
-    "With ones on the diagonal and x above it, (A^t)_ij is a polynomial in x of degree j - i without constant term, "
-    "whose coefficient of x^l is O(C(t, l)); in exact form C(t, l) C(k-1, l-1), k = j - i.",
-)
+@theorem("kerg-polynomial-powers", "kerg2022thesis", "Prop. 3.4.2")
 def polynomial_powers(seed: int) -> Verdict:
-    """Twelve matrices of up to 6 units with a rational x: every entry of a power in fractions."""
+    """With ones on the diagonal and x above it, (A^t)_ij is a polynomial in x of degree j - i.
+
+    It has no constant term, and the coefficient of x^l is O(C(t, l)); in exact form C(t, l) C(k-1, l-1), k = j - i.
+
+    Check: twelve matrices of up to 6 units with a rational x: every entry of a power in fractions.
+    """
     random = np.random.default_rng(seed)
     cases, wrong = 0, 0
     for _ in range(12):
@@ -73,15 +72,14 @@ def polynomial_powers(seed: int) -> Verdict:
     return Verdict(wrong == 0, cases, f"{wrong} of {cases} entries of A^t differ from the exact form, in fractions")
 
 
-@theorem(
-    "kerg-polynomial-gradients",
-    "kerg2022thesis",
-    "§3.4.3",
-    "Gradients of a triangular network with unit eigenvalues grow polynomially, of an order of at most n - 1, not "
-    "exponentially.",
-)
+@theorem("kerg-polynomial-gradients", "kerg2022thesis", "§3.4.3")
 def polynomial_gradients(seed: int) -> Verdict:
-    """Six triangles, n = 2 to 7: powers in fractions, gradients at 300 lags against sum_j C(k, j) |N^j|."""
+    """Gradients of a triangular network with unit eigenvalues grow polynomially, not exponentially.
+
+    The order is at most n - 1.
+
+    Check: six triangles, n = 2 to 7: powers in fractions, gradients at 300 lags against sum_j C(k, j) |N^j|.
+    """
     random = np.random.default_rng(seed)
     bent, reached, rates, cases = 0, 0.0, [], 6
     lags = np.arange(300)
@@ -120,14 +118,12 @@ def _(s: NetworkView) -> Instance:
     return Instance(text, order, "bound")
 
 
-@theorem(
-    "ziv-orthogonal-relu",
-    "arjovsky2016",
-    "§2, restated in Ziv 2020, §1.2.1",
-    "With V orthogonal and ReLU, the gradient at an earlier state is never larger than the gradient at the last.",
-)
+@theorem("ziv-orthogonal-relu", "arjovsky2016", "§2, restated in Ziv 2020, §1.2.1")
 def orthogonal_relu(seed: int) -> Verdict:
-    """Six random orthogonal networks of 8 units over 60 steps, one of them with all units off."""
+    """With V orthogonal and ReLU, the gradient at an earlier state is never larger than the gradient at the last.
+
+    Check: six random orthogonal networks of 8 units over 60 steps, one of them with all units off.
+    """
     generator = torch.Generator().manual_seed(seed)
     worst, cases = 0.0, 6
     for case in range(cases):
@@ -152,14 +148,12 @@ def _(s: NetworkView) -> Instance:
     return Instance(text, 0.0, "bound")
 
 
-@theorem(
-    "gradient-constant",
-    "arjovsky2016",
-    "§2",
-    "An orthogonal V without a nonlinearity in the recurrence keeps the norm of every gradient.",
-)
+@theorem("gradient-constant", "arjovsky2016", "§2")
 def constant(seed: int) -> Verdict:
-    """Three linear networks with orthogonal V over 60 steps: the largest change of a gradient's norm."""
+    """An orthogonal V without a nonlinearity in the recurrence keeps the norm of every gradient.
+
+    Check: three linear networks with orthogonal V over 60 steps: the largest change of a gradient's norm.
+    """
     names = ("exprnn", "scornn", "ornn")
     made = [_made(name, seed, nonlinearity="identity") for name in names]
     logs = [measures.gradient_norms(layer, horizon=60, trajectories=2, seed=seed).log_norms for layer in made]
@@ -176,14 +170,12 @@ def _(s: NetworkView) -> Instance:
     return Instance(text, 0.0, "exact")
 
 
-@theorem(
-    "gradient-norm",
-    "pascanu2013",
-    "§2.1",
-    "With slopes of at most 1, one step back changes a gradient by at most the largest singular value of V.",
-)
+@theorem("gradient-norm", "pascanu2013", "§2.1")
 def norm(seed: int) -> Verdict:
-    """Nine networks over 50 steps, tanh, ReLU and linear with V = 1.1 Q: every step of every gradient against |V|."""
+    """With slopes of at most 1, one step back changes a gradient by at most the largest singular value of V.
+
+    Check: nine networks over 50 steps, tanh, ReLU and linear with V = 1.1 Q: every step of every gradient against |V|.
+    """
     worst, cases = -math.inf, 9
     for case in range(cases):
         layer = _made("rnn", seed + case, nonlinearity=("tanh", "relu", "identity")[case % 3])
@@ -208,15 +200,15 @@ def _(s: NetworkView) -> Instance:
     return Instance(text, rate, "bound")
 
 
-@theorem(
-    "gradient-deep",
-    "pascanu2013",
-    "§2.1, for stacked layers",
-    "With slopes of at most 1, products of Jacobians of L layers over k steps are below powers of the triangle of the "
-    "blocks' norms: max |V_l|^k times a polynomial of degree L - 1 in k.",
-)
+@theorem("gradient-deep", "pascanu2013", "§2.1, for stacked layers")
 def deep(seed: int) -> Verdict:
-    """Eight stacks of two and three layers with random slopes: products of 40 Jacobians against the norms' triangle."""
+    """With slopes of at most 1, Jacobians of L layers over k steps are below powers of the triangle of their norms.
+
+    That is max |V_l|^k times a polynomial of degree L - 1 in k.
+
+    Check: eight stacks of two and three layers with random slopes: products of 40 Jacobians against the norms'
+    triangle.
+    """
     random = np.random.default_rng(seed)
     worst, cases = 0.0, 8
     for case in range(cases):
@@ -256,14 +248,12 @@ def _(s: NetworkView) -> Instance:
     return Instance(text, rate, "bound")
 
 
-@theorem(
-    "gradient-margin",
-    "vorontsov2017",
-    "§2",
-    "A factorised V with margin m keeps its singular values within [1 - m, 1 + m] whatever its parameters are.",
-)
+@theorem("gradient-margin", "vorontsov2017", "§2")
 def margin(seed: int) -> Verdict:
-    """Six networks with margins 0.05 to 0.5 whose parameters were moved far: singular values of V."""
+    """A factorised V with margin m keeps its singular values within [1 - m, 1 + m] whatever its parameters are.
+
+    Check: six networks with margins 0.05 to 0.5 whose parameters were moved far: singular values of V.
+    """
     generator = torch.Generator().manual_seed(seed)
     worst, margins = -math.inf, (0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
     for m in margins:
@@ -290,15 +280,12 @@ def _(s: NetworkView) -> Instance:
     return Instance(text, value, "bound")
 
 
-@theorem(
-    "lyapunov-eigenvalues",
-    "benettin1980",
-    "",
-    "Where the state Jacobian is the same everywhere, the Lyapunov exponents are the logarithms of the moduli of its "
-    "eigenvalues.",
-)
+@theorem("lyapunov-eigenvalues", "benettin1980", "")
 def exponents(seed: int) -> Verdict:
-    """Four linear networks of 3 to 6 units: all exponents against the eigenvalues of V."""
+    """Lyapunov exponents are ln |eigenvalues| where the state Jacobian is the same everywhere.
+
+    Check: four linear networks of 3 to 6 units: all exponents against the eigenvalues of V.
+    """
     random = np.random.default_rng(seed)
     worst, sizes = 0.0, range(3, 7)
     for size in sizes:

@@ -13,14 +13,13 @@ from mnemoscope.theory.theorems.base import Instance, Verdict, theorem
 from mnemoscope.theory.theorems.view import NetworkView
 
 
-@theorem(
-    "depth-theorem-6",
-    "lizaire2026",
-    "Thm. 6, Prop. 1",
-    "One linear layer of n L units can be the states of all L layers of any deep one, and most such layers are none.",
-)
+@theorem("depth-theorem-6", "lizaire2026", "Thm. 6, Prop. 1")
 def embedding(seed: int) -> Verdict:
-    """Eight embedded deep networks, eight random wide layers, and the theorem's own example: which of them are deep."""
+    """One linear layer of n L units can be the states of all L layers of any deep one, and most such layers are none.
+
+    Check: eight embedded deep networks, eight random wide layers, and the theorem's own example: which of them are
+    deep.
+    """
     draw = np.random.default_rng(seed)
     sizes = [(d, n, layers) for d in (1, 2) for n in (2, 3) for layers in (2, 3)]
     embedded, others = [], []
@@ -48,14 +47,12 @@ def _(s: NetworkView) -> Instance:
     return Instance(text, wide, "exact")
 
 
-@theorem(
-    "depth-lemma-4",
-    "lizaire2026",
-    "Lemma 4",
-    "One layer, linear or with phi in depth, confuses histories that a 2RNN tells apart once n < d t.",
-)
+@theorem("depth-lemma-4", "lizaire2026", "Lemma 4")
 def confused(seed: int) -> Verdict:
-    """Three sizes: null histories in fractions, and both networks run on the witness in float64."""
+    """One layer, linear or with phi in depth, confuses histories that a 2RNN tells apart once n < d t.
+
+    Check: three sizes: null histories in fractions, and both networks run on the witness in float64.
+    """
     draw = np.random.default_rng(seed)
     sizes, exact, rational = [(1, 3), (2, 5), (3, 4)], [], np.frompyfunc(Fraction, 1, 1)
     for d, n in sizes:
@@ -87,16 +84,13 @@ def _(s: NetworkView) -> Instance:
     return Instance(text, steps, "exact")
 
 
-@theorem(
-    "depth-theorem-5",
-    "lizaire2026",
-    "Thm. 5",
-    "No RNN with arbitrary nonlinearities in depth alone computes what one layer of a 2RNN does.",
-    severity="missing condition",
-    right="the proof assumes homeomorphisms: with phi = cos one depth-activated layer computes parity at any length",
-)
+@theorem("depth-theorem-5", "lizaire2026", "Thm. 5", severity="missing condition")
 def homeomorphisms(seed: int) -> Verdict:
-    """One unit, h_t = h_{t-1} + (1 - x_t)/2, y = cos(pi h), on twenty runs of 1,000 signs against their products."""
+    """No RNN with arbitrary nonlinearities in depth alone computes what one layer of a 2RNN does.
+
+    Right: the proof assumes homeomorphisms: with phi = cos one depth-activated layer computes parity at any length.
+    Check: one unit, h_t = h_{t-1} + (1 - x_t)/2, y = cos(pi h), on twenty runs of 1,000 signs against their products.
+    """
     x = np.random.default_rng(seed).choice([-1.0, 1.0], size=(1000, 20))
     layer = nn.LinearRNN(1, 1, dtype=torch.float64)
     weights = {"weight_ih_l0": [[-0.5]], "weight_hh_l0": [[1.0]], "bias_l0": [0.5]}
@@ -107,16 +101,14 @@ def homeomorphisms(seed: int) -> Verdict:
     return Verdict(error < 1e-9, x.size, f"parity of 1000 steps by one unit with phi = cos, largest error {error:.0e}")
 
 
-@theorem(
-    "depth-equation-2",
-    "lizaire2026",
-    "Eq. 2",
-    "A layer with activation in depth is h = V h + U phi(h of the layer below) + b.",
-    severity="misprint",
-    right="so phi acts on the raw input, and one layer adds up over steps; meant is h = V h + U y + b, y = phi(h)",
-)
+@theorem("depth-equation-2", "lizaire2026", "Eq. 2", severity="misprint")
 def equation_2(seed: int) -> Verdict:
-    """One layer of 4 units in both readings: the literal one adds up over histories, the one that is meant does not."""
+    """A layer with activation in depth is h = V h + U phi(h of the layer below) + b.
+
+    Right: so phi acts on the raw input, and one layer adds up over steps; meant is h = V h + U y + b, y = phi(h).
+    Check: one layer of 4 units in both readings: the literal one adds up over histories, the one that is meant does
+    not.
+    """
     generator = torch.Generator().manual_seed(seed)
     layer = nn.RNN(1, 4, activation="depth", bias=False, generator=generator, dtype=torch.float64)
     U, V = (layer.get_parameter(f"{name}_l0").detach().numpy() for name in ("weight_ih", "weight_hh"))

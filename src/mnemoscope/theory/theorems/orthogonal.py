@@ -36,14 +36,12 @@ def _slope(G: Tensor, map: Callable[[Tensor], Tensor], A: Tensor, direction: Ten
     return float(torch.autograd.grad((G * map(A + e * direction)).sum(), e)[0])
 
 
-@theorem(
-    "kerg-scornn-gradient",
-    "helfrich2018",
-    "restated in Kerg 2022, app. D.3, and Ziv 2020, §1.2.2",
-    "For W = Cay(A) D the gradient by A is V^T - V, V = (I + A)^-T G (D + W^T).",
-)
+@theorem("kerg-scornn-gradient", "helfrich2018", "restated in Kerg 2022, app. D.3, and Ziv 2020, §1.2.2")
 def scornn_gradient(seed: int) -> Verdict:
-    """Six sizes: the formula against autograd along skew-symmetric directions."""
+    """For W = Cay(A) D the gradient by A is V^T - V, V = (I + A)^-T G (D + W^T).
+
+    Check: six sizes: the formula against autograd along skew-symmetric directions.
+    """
     generator = torch.Generator().manual_seed(seed)
     worst, sizes = 0.0, range(3, 9)
     for n in sizes:
@@ -60,16 +58,13 @@ def scornn_gradient(seed: int) -> Verdict:
     return Verdict(worst < 1e-9, len(sizes), f"largest relative difference from autograd {worst:.1e}")
 
 
-@theorem(
-    "kerg-exprnn-gradient",
-    "kerg2022thesis",
-    "app. D.4",
-    "The gradient of f(exp(A)) by A is B (d exp)_{-A}(1/2 (G^T B - B^T G)), B = exp(A), G the gradient of f at B.",
-    severity="wrong result",
-    right="it has the opposite sign",
-)
+@theorem("kerg-exprnn-gradient", "kerg2022thesis", "app. D.4", severity="wrong result")
 def exprnn_gradient(seed: int) -> Verdict:
-    """Six sizes: the formula and its negative against autograd along skew-symmetric directions."""
+    """The gradient of f(exp(A)) by A is B (d exp)_{-A}(1/2 (G^T B - B^T G)), B = exp(A), G the gradient of f at B.
+
+    Right: it has the opposite sign.
+    Check: six sizes: the formula and its negative against autograd along skew-symmetric directions.
+    """
     generator = torch.Generator().manual_seed(seed)
     as_printed, negated, sizes = 0.0, 0.0, range(3, 9)
     for n in sizes:
@@ -88,16 +83,13 @@ def exprnn_gradient(seed: int) -> Verdict:
     )
 
 
-@theorem(
-    "ziv-cayley-signs",
-    "ziv2020",
-    "§1.2.2",
-    "scoRNN's W = Cay(A) D, D diagonal with entries 0 and 1, is orthogonal.",
-    severity="misprint",
-    right="the entries of D are -1 and 1, which reach every orthogonal matrix: with a 0 the product is singular",
-)
+@theorem("ziv-cayley-signs", "ziv2020", "§1.2.2", severity="misprint")
 def cayley_signs(seed: int) -> Verdict:
-    """One product with a zero in D; and ten random orthogonal 4 x 4 matrices, reached with signs."""
+    """ScoRNN's W = Cay(A) D, D diagonal with entries 0 and 1, is orthogonal.
+
+    Right: the entries of D are -1 and 1, which reach every orthogonal matrix: with a 0 the product is singular.
+    Check: one product with a zero in D; and ten random orthogonal 4 x 4 matrices, reached with signs.
+    """
     generator = torch.Generator().manual_seed(seed)
     eye, zero = torch.eye(4, dtype=torch.float64), torch.tensor([1.0, 0.0, 1.0, 1.0]).double()
     singular = float(torch.linalg.svdvals(cayley(_skew(4, generator)) * zero)[-1])
@@ -115,16 +107,13 @@ def cayley_signs(seed: int) -> Verdict:
     )
 
 
-@theorem(
-    "ziv-cayley-direction",
-    "ziv2020",
-    "§1.2.2",
-    "W moves downhill along the Cayley curve W(s) = (I + s/2 A)^-1 (I - s/2 A) W of A = G^T W - W^T G, G the gradient.",
-    severity="wrong result",
-    right="A = G W^T - W G^T goes downhill: dL/ds = -|A|_F^2 / 2",
-)
+@theorem("ziv-cayley-direction", "ziv2020", "§1.2.2", severity="wrong result")
 def cayley_direction(seed: int) -> Verdict:
-    """Forty random 3 x 3 cases and one by hand: the slope of tr(G^T W) along both curves."""
+    """W moves downhill along the Cayley curve W(s) = (I + s/2 A)^-1 (I - s/2 A) W of A = G^T W - W^T G, G the gradient.
+
+    Right: A = G W^T - W G^T goes downhill: dL/ds = -|A|_F^2 / 2.
+    Check: forty random 3 x 3 cases and one by hand: the slope of tr(G^T W) along both curves.
+    """
     random = np.random.default_rng(seed)
     cases, uphill, witness, error = 40, 0, 0.0, 0.0
     for _ in range(cases):
@@ -167,14 +156,12 @@ def _rank(layer: Any) -> int:
     return int(torch.linalg.matrix_rank(jacobian.reshape(-1, own.numel()), rtol=1e-8))
 
 
-@theorem(
-    "reach-part",
-    "wisdom2016",
-    "§3",
-    "A map with fewer parameters than the orthogonal or unitary group has dimensions does not cover the group.",
-)
+@theorem("reach-part", "wisdom2016", "§3")
 def part(seed: int) -> Verdict:
-    """Reflections and rotations, two to four of them on 6 units: the rank of the map's Jacobian against the group."""
+    """A map with fewer parameters than the orthogonal or unitary group has dimensions does not cover the group.
+
+    Check: reflections and rotations, two to four of them on 6 units: the rank of the map's Jacobian against the group.
+    """
     generator = torch.Generator().manual_seed(seed)
     made: list[Any] = [nn.ORNN(1, 6, reflections=m, dtype=torch.float64, generator=generator) for m in (2, 3, 4)]
     made += [nn.EURNN(1, 6, rotations=m, dtype=torch.float64, generator=generator) for m in (2, 3, 4)]
@@ -196,14 +183,12 @@ def _(s: NetworkView) -> Instance:
     return Instance(text, reached / group, "bound")
 
 
-@theorem(
-    "reach-whole",
-    "lezcano2019",
-    "§4",
-    "Cayley transform, exponential and as many reflections as units move V in all n(n-1)/2 dimensions of the group.",
-)
+@theorem("reach-whole", "lezcano2019", "§4")
 def whole(seed: int) -> Verdict:
-    """Three maps of 5 units: the rank of their Jacobian, and the determinant, which no small change can turn."""
+    """Cayley transform, exponential and as many reflections as units move V in all n(n-1)/2 dimensions of the group.
+
+    Check: three maps of 5 units: the rank of their Jacobian, and the determinant, which no small change can turn.
+    """
     generator = torch.Generator().manual_seed(seed)
     made: list[Any] = [kind(1, 5, dtype=torch.float64, generator=generator) for kind in (nn.ExpRNN, nn.SCORNN)]
     made += [nn.ORNN(1, 5, reflections=5, dtype=torch.float64, generator=generator)]

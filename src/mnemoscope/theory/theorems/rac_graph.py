@@ -19,14 +19,12 @@ _SIZES = ((4, 1), (2, 2), (4, 2), (3, 3), (6, 3), (4, 4))
 _STEPS = 8
 
 
-@theorem(
-    "ziv-claim-3",
-    "ziv2020",
-    "Claim 3",
-    "No tensor network copies a vector: none maps every v in R^P to v (x) v.",
-)
+@theorem("ziv-claim-3", "ziv2020", "Claim 3")
 def cloning(seed: int) -> Verdict:
-    """Random chains of tensors are linear in v, and no linear map copies P + 1 vectors, for P = 1 to 6."""
+    """No tensor network copies a vector: none maps every v in R^P to v (x) v.
+
+    Check: random chains of tensors are linear in v, and no linear map copies P + 1 vectors, for P = 1 to 6.
+    """
     random = np.random.default_rng(seed)
     curved, cases = 0.0, range(1, 7)
     copied = []
@@ -52,14 +50,12 @@ def cloning(seed: int) -> Verdict:
     )
 
 
-@theorem(
-    "ziv-tensor-network",
-    "ziv2020",
-    "app. A.3",
-    "With every input duplicated, the tensor network of a deep RAC contracts to what the RAC computes.",
-)
+@theorem("ziv-tensor-network", "ziv2020", "app. A.3")
 def contraction(seed: int) -> Verdict:
-    """Six sizes contracted tensor by tensor with random whole numbers, against the recurrence: exact."""
+    """With every input duplicated, the tensor network of a deep RAC contracts to what the RAC computes.
+
+    Check: six sizes contracted tensor by tensor with random whole numbers, against the recurrence: exact.
+    """
     rng = np.random.default_rng(seed)
     wrong = 0
     for T, L in _SIZES:
@@ -96,14 +92,12 @@ def _recurrence(weights: dict[str, Any], x: Any) -> int:
     return int(sum(h))
 
 
-@theorem(
-    "ziv-claim-4",
-    "ziv2020",
-    "Claim 4",
-    "The Start-End unit occurs mc(T/2, L-1) times in layer 1 of the tensor network.",
-)
+@theorem("ziv-claim-4", "ziv2020", "Claim 4")
 def units(_: int) -> Verdict:
-    """Seven networks that are built: their units, leaves and copies of inputs, counted."""
+    """The Start-End unit occurs mc(T/2, L-1) times in layer 1 of the tensor network.
+
+    Check: seven networks that are built: their units, leaves and copies of inputs, counted.
+    """
     sizes = [(2, 1), (2, 4), (4, 2), (4, 3), (6, 2), (6, 3), (8, 3)]
     found = [measures.tensor_network((2, 2, L), T) for T, L in sizes]
     right = [
@@ -127,17 +121,14 @@ def _(s: NetworkView) -> Instance:
     return Instance(text, meetings, "exact")
 
 
-@theorem(
-    "ziv-network-growth",
-    "ziv2020",
-    "app. A.3",
-    "The tensor network of a RAC grows exponentially in size as its depth increases.",
-    severity="wrong result",
-    right="it has C(T+L-1, L) leaves: polynomial in L (degree T-1) and in T (degree L), exponential only in both "
-    "together",
-)
+@theorem("ziv-network-growth", "ziv2020", "app. A.3", severity="wrong result")
 def growth(_: int) -> Verdict:
-    """Leaves of six networks that are built, and formulas up to L = 1000 against the polynomial (L+T-1)^(T-1)."""
+    """The tensor network of a RAC grows exponentially in size as its depth increases.
+
+    Right: it has C(T+L-1, L) leaves: polynomial in L (degree T-1) and in T (degree L), exponential only in both
+    together.
+    Check: leaves of six networks that are built, and formulas up to L = 1000 against the polynomial (L+T-1)^(T-1).
+    """
     leaves = theory.network_leaves
     built = all(build_graph(1, 1, T, L).count("input") == leaves(T, L) for T, L in _SIZES)
     below = [leaves(T, L) <= (L + T - 1) ** (T - 1) for T in (2, 4, 6) for L in (1, 10, 100, 1000)]
@@ -147,14 +138,12 @@ def growth(_: int) -> Verdict:
     return Verdict(built and all(below) and both and grown < 2**5, len(_SIZES) + len(below), evidence)
 
 
-@theorem(
-    "ziv-min-cut",
-    "ziv2020",
-    "app. A.2 and B.1",
-    "The separation rank is the least Start-End cut of the tensor network at L=1, and never more than it at any L.",
-)
+@theorem("ziv-min-cut", "ziv2020", "app. A.2 and B.1")
 def cut(seed: int) -> Verdict:
-    """Exact ranks of six random circuits, on more templates than there are input channels, against their cuts."""
+    """The separation rank is the least Start-End cut of the tensor network at L=1, and never more than it at any L.
+
+    Check: exact ranks of six random circuits, on more templates than there are input channels, against their cuts.
+    """
     sizes = ((2, 3, 4, 1), (3, 2, 4, 1), (2, 5, 4, 1), (2, 2, 4, 2), (3, 2, 4, 2), (2, 2, 4, 3))
     found = []
     for M, R, T, L in sizes:

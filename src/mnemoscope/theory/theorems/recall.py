@@ -14,16 +14,14 @@ from mnemoscope.theory.theorems.view import NetworkView
 _LETTERS, _BITS = 8, 32
 
 
-@theorem(
-    "copy-state-bits",
-    "jelassi2024",
-    "§2",
-    "A network with S different states copies a random string of n letters out of D with probability S / D^n at the "
-    "most: "
-    "b bits hold b / log2(D) letters.",
-)
+@theorem("copy-state-bits", "jelassi2024", "§2")
 def state_bits(seed: int) -> Verdict:
-    """Forty machines of 4 to 32 states on all strings of 2 to 5 letters out of 3: how many the best answers copy."""
+    """A network with S states copies n random letters out of D with probability S / D^n at the most.
+
+    So b bits hold b / log2(D) letters.
+
+    Check: forty machines of 4 to 32 states on all strings of 2 to 5 letters out of 3: how many the best answers copy.
+    """
     random = np.random.default_rng(seed)
     above, reached, cases = 0, 0, 40
     for case in range(cases):
@@ -59,16 +57,14 @@ def _(s: NetworkView) -> Instance:
     return Instance(text, letters, "bound")
 
 
-@theorem(
-    "recall-keys",
-    "schlag2021",
-    "§4.1",
-    "A matrix state that is read by a key, v = S k, returns arbitrary values for every one of its keys exactly when "
-    "the "
-    "keys are linearly independent: at most d_k pairs.",
-)
+@theorem("recall-keys", "schlag2021", "§4.1")
 def keys(seed: int) -> Verdict:
-    """Thirty sets of 1 to 8 keys of 5 numbers: least squares over all states, against the number of keys."""
+    """A matrix state that is read by a key, v = S k, holds arbitrary values for at most d_k keys.
+
+    It returns all of them exactly when the keys are linearly independent.
+
+    Check: thirty sets of 1 to 8 keys of 5 numbers: least squares over all states, against the number of keys.
+    """
     random = np.random.default_rng(seed)
     wrong, cases = 0, 30
     for case in range(cases):
@@ -88,16 +84,14 @@ def _(s: NetworkView) -> Instance:
     return Instance(text, pairs, "bound")
 
 
-@theorem(
-    "recall-delta-rule",
-    "schlag2021",
-    "§4.2",
-    "One layer of the delta rule, S = S (I - k k^T) + v k^T with orthonormal keys, returns the last value written "
-    "under a "
-    "key; a sum S = S + v k^T returns the sum of all.",
-)
+@theorem("recall-delta-rule", "schlag2021", "§4.2")
 def delta_rule(seed: int) -> Verdict:
-    """Two hundred writes under six orthonormal keys: what is read after each, by both rules."""
+    """One layer of the delta rule with orthonormal keys returns the last value written under a key.
+
+    With S = S (I - k k^T) + v k^T; a sum S = S + v k^T returns the sum of all values.
+
+    Check: two hundred writes under six orthonormal keys: what is read after each, by both rules.
+    """
     random = np.random.default_rng(seed)
     basis = np.linalg.qr(random.normal(size=(6, 6)))[0]
     rule, total = np.zeros((3, 6)), np.zeros((3, 6))

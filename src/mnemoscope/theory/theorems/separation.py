@@ -49,14 +49,12 @@ def _ranks(values: dict[int, int]) -> str:
     return ", ".join(f"{number(value)} at T = {T}" for T, value in values.items())
 
 
-@theorem(
-    "ziv-theorem-1-shallow",
-    "ziv2020",
-    "Thm. 1 (1)",
-    "The separation rank of almost every RAC with one layer is min(R, M^(T/2)).",
-)
+@theorem("ziv-theorem-1-shallow", "ziv2020", "Thm. 1 (1)")
 def shallow(seed: int) -> Verdict:
-    """Exact ranks of random weights at 24 sizes, M = 2, 3, R = 1 to 5, T = 2, 4, 6."""
+    """The separation rank of almost every RAC with one layer is min(R, M^(T/2)).
+
+    Check: exact ranks of random weights at 24 sizes, M = 2, 3, R = 1 to 5, T = 2, 4, 6.
+    """
     return _held("theorem 1, depth 1", seed, ((2, 3), (1, 2, 3, 5), (2, 4, 6), (1,)))
 
 
@@ -70,14 +68,12 @@ def _(s: NetworkView) -> Instance:
     return Instance(text, ranks[_HORIZONS[-1]], "exact")
 
 
-@theorem(
-    "ziv-theorem-1-deep",
-    "ziv2020",
-    "Thm. 1 (2)",
-    "The separation rank of almost every RAC with two layers is at least mc(min(M, R), T/2).",
-)
+@theorem("ziv-theorem-1-deep", "ziv2020", "Thm. 1 (2)")
 def deep(seed: int) -> Verdict:
-    """Exact ranks of random weights at 27 sizes, which exceed the bound unless T = 2 or min(M, R) = 1."""
+    """The separation rank of almost every RAC with two layers is at least mc(min(M, R), T/2).
+
+    Check: exact ranks of random weights at 27 sizes, which exceed the bound unless T = 2 or min(M, R) = 1.
+    """
     grid = (1, 2, 3), (1, 2, 3), (2, 4, 6), (2,)
     found, lab = _held("theorem 1, depth 2", seed, grid), measures.conjecture_lab(*grid, 1, seed)
     trivial = (lab.cases[:, 2] == 2) | (lab.cases[:, :2].min(axis=1) == 1)
@@ -92,14 +88,12 @@ def _(s: NetworkView) -> Instance:
     return Instance(text, ranks[_HORIZONS[-1]], "bound")
 
 
-@theorem(
-    "ziv-shallow-width",
-    "ziv2020",
-    "Thm. 1, its consequence",
-    "A RAC with one layer that computes the same as almost every RAC with two has at least mc(min(M, R), T/2) units.",
-)
+@theorem("ziv-shallow-width", "ziv2020", "Thm. 1, its consequence")
 def shallow_width(seed: int) -> Verdict:
-    """Exact ranks of random circuits of two layers at eight sizes, and of one layer that is one unit too narrow."""
+    """A RAC with one layer that computes the same as almost every RAC with two has at least mc(min(M, R), T/2) units.
+
+    Check: exact ranks of random circuits of two layers at eight sizes, and of one layer that is one unit too narrow.
+    """
     wrong, cases = 0, [(M, R, T) for M in (2, 3) for R in (2, 3) for T in (4, 6)]
     for M, R, T in cases:
         units = theory.shallow_width(M, R, T)
@@ -122,15 +116,12 @@ def _(s: NetworkView) -> Instance:
     return Instance(text, units, "bound" if s.layers == 2 else "conjecture")
 
 
-@theorem(
-    "ziv-depth-two-rank",
-    "",
-    "after Ziv 2020, Thm. 1 (2)",
-    "On one-hot templates the rank at depth 2 is min(R mc(R, T/2), min(M, R) M^(T/2-1)).",
-    status="measured",
-)
+@theorem("ziv-depth-two-rank", "", "after Ziv 2020, Thm. 1 (2)", status="measured")
 def depth_two(seed: int) -> Verdict:
-    """Exact ranks of random weights at 18 sizes, M, R = 2 to 4, T = 4, 6."""
+    """On one-hot templates the rank at depth 2 is min(R mc(R, T/2), min(M, R) M^(T/2-1)).
+
+    Check: exact ranks of random weights at 18 sizes, M, R = 2 to 4, T = 4, 6.
+    """
     return _held("depth-2 formula", seed, ((2, 3, 4), (2, 3, 4), (4, 6), (2,)))
 
 
@@ -141,15 +132,12 @@ def _(s: NetworkView) -> Instance:
     return Instance(text, ranks[_HORIZONS[-1]], "conjecture")
 
 
-@theorem(
-    "ziv-conjecture-1",
-    "ziv2020",
-    "Conj. 1",
-    "The separation rank of almost every RAC with L layers is at least min(mc(min(M, R), mc(T/2, L-1)), M^(T/2)).",
-    status="measured",
-)
+@theorem("ziv-conjecture-1", "ziv2020", "Conj. 1", status="measured")
 def conjecture(seed: int) -> Verdict:
-    """Exact ranks of random weights at 18 sizes of three layers and 8 of four."""
+    """The separation rank of almost every RAC with L layers is at least min(mc(min(M, R), mc(T/2, L-1)), M^(T/2)).
+
+    Check: exact ranks of random weights at 18 sizes of three layers and 8 of four.
+    """
     return _held("conjecture 1", seed, ((2, 3, 4), (2, 3, 4), (4, 6), (3,)), ((2, 3), (2, 3), (2, 4), (4,)))
 
 
@@ -160,14 +148,12 @@ def _(s: NetworkView) -> Instance:
     return Instance(text, ranks[_HORIZONS[-1]], "conjecture")
 
 
-@theorem(
-    "ziv-separation-upper",
-    "",
-    "after Ziv 2020, Thm. 1",
-    "The separation rank is at most min(prod_l mc(R, mc(T/2, L-l)), prod_j mc(min(M, R), mc(j, L-1))).",
-)
+@theorem("ziv-separation-upper", "", "after Ziv 2020, Thm. 1")
 def upper(seed: int) -> Verdict:
-    """Exact ranks on one-hot templates at 36 sizes, and at four on enough random templates, where it is met."""
+    """The separation rank is at most min(prod_l mc(R, mc(T/2, L-l)), prod_j mc(min(M, R), mc(j, L-1))).
+
+    Check: exact ranks on one-hot templates at 36 sizes, and at four on enough random templates, where it is met.
+    """
     found = _held("upper bound", seed, ((2, 3), (2, 3), (2, 4, 6), (1, 2, 3)))
     sizes = ((2, 2, 4, 2, 4), (2, 3, 4, 2, 4), (3, 2, 2, 3, 4), (2, 2, 4, 3, 5))
     met = sum(
@@ -186,16 +172,13 @@ def _(s: NetworkView) -> Instance:
     return Instance(text, ranks[_HORIZONS[-1]], "bound")
 
 
-@theorem(
-    "ziv-float-rank",
-    "ziv2020",
-    "Claims 1 and 2, computed",
-    "The rank of a grid can be read from its singular values in float64.",
-    severity="wrong result",
-    right="count modulo a large prime; show the float rank with its gap, and as unreliable when the gap is closed",
-)
+@theorem("ziv-float-rank", "ziv2020", "Claims 1 and 2, computed", severity="wrong result")
 def float_rank(seed: int) -> Verdict:
-    """Float and exact ranks of 18 random circuits of two and three layers, T = 6."""
+    """The rank of a grid can be read from its singular values in float64.
+
+    Right: count modulo a large prime; show the float rank with its gap, and as unreliable when the gap is closed.
+    Check: float and exact ranks of 18 random circuits of two and three layers, T = 6.
+    """
     wrong, believed, witness = 0, 0, ""
     cases = list(itertools.product((2, 3), (2, 3, 4), (2, 3, 4), (6,)))
     for L, M, R, T in cases:
@@ -209,32 +192,26 @@ def float_rank(seed: int) -> Verdict:
     return Verdict(wrong > 0 and 4 * believed < wrong, len(cases), evidence)
 
 
-@theorem(
-    "ziv-templates",
-    "ziv2020",
-    "§2.2.2, Claim 2",
-    "M templates show the separation rank of a deep RAC, which is at most M^(T/2).",
-    severity="wrong result",
-    right="for L >= 2 the function is not multilinear: with more templates than channels the rank can exceed M^(T/2)",
-)
+@theorem("ziv-templates", "ziv2020", "§2.2.2, Claim 2", severity="wrong result")
 def templates(seed: int) -> Verdict:
-    """Exact ranks at M = R = 2, T = 4, L = 2 with 2 to 5 templates, and at L = 1 with 2 to 4."""
+    """M templates show the separation rank of a deep RAC, which is at most M^(T/2).
+
+    Right: for L >= 2 the function is not multilinear: with more templates than channels the rank can exceed M^(T/2).
+    Check: exact ranks at M = R = 2, T = 4, L = 2 with 2 to 5 templates, and at L = 1 with 2 to 4.
+    """
     ranks = measures.separation_saturation(_network(2, 2, 2, seed), 4, (2, 3, 4, 5), seed=seed).ranks.tolist()
     linear = measures.separation_saturation(_network(2, 3, 1, seed), 4, (2, 3, 4), seed=seed).ranks.tolist()
     right = ranks == [4, 6, 6, 6] and len(set(linear)) == 1
     return Verdict(right, 7, f"M=R=2, T=4, L=2: ranks {ranks} with 2, 3, 4, 5 templates; at L=1 always {linear[0]}")
 
 
-@theorem(
-    "ziv-initial-state",
-    "ziv2020",
-    "Eq. 1.2, A.3, B.2",
-    "The first product is neutral for h_0 = pinv(W_H) 1, and h_0 may be any state.",
-    severity="missing condition",
-    right="h_0 = 0 gives the zero function, pinv fails for singular W_H: start from the left factor W_H h_0 = 1 itself",
-)
+@theorem("ziv-initial-state", "ziv2020", "Eq. 1.2, A.3, B.2", severity="missing condition")
 def initial_state(seed: int) -> Verdict:
-    """One singular W_H of rank 2 of 3: pinv misses 1, h_0 = 0 gives zero outputs, ones as the factor are neutral."""
+    """The first product is neutral for h_0 = pinv(W_H) 1, and h_0 may be any state.
+
+    Right: h_0 = 0 gives the zero function, pinv fails for singular W_H: start from the left factor W_H h_0 = 1 itself.
+    Check: one singular W_H of rank 2 of 3: pinv misses 1, h_0 = 0 gives zero outputs, ones as the factor are neutral.
+    """
     draw = np.random.default_rng(seed)
     hidden = draw.normal(size=(3, 2)) @ draw.normal(size=(2, 3))
     miss = float(np.abs(hidden @ np.linalg.pinv(hidden) @ np.ones(3) - 1).max())
@@ -249,14 +226,12 @@ def initial_state(seed: int) -> Verdict:
     return Verdict(miss > 1e-6 and zero == 0 and right, 3, evidence)
 
 
-@theorem(
-    "ziv-attaining-weights",
-    "ziv2020",
-    "B.2",
-    "The weights of Theorem 1's proof have the separation rank mc(min(M, R), T/2).",
-)
+@theorem("ziv-attaining-weights", "ziv2020", "B.2")
 def attaining(seed: int) -> Verdict:
-    """The weights at twelve sizes, built modulo a prime, and their exact ranks."""
+    """The weights of Theorem 1's proof have the separation rank mc(min(M, R), T/2).
+
+    Check: the weights at twelve sizes, built modulo a prime, and their exact ranks.
+    """
     cases = list(itertools.product((2, 3), (2, 3, 4), (4, 6)))
     ranks = [_rank_of(theory.attaining_weights(_FIELD, M, R, T, base=3 + seed), M, T) for M, R, T in cases]
     right = sum(rank == mc(min(M, R), T // 2) for rank, (M, R, T) in zip(ranks, cases, strict=True))
@@ -265,16 +240,13 @@ def attaining(seed: int) -> Verdict:
     return Verdict(right == len(cases), len(cases), evidence)
 
 
-@theorem(
-    "ziv-conjecture-motivation",
-    "ziv2020",
-    "A.4",
-    "The assignment with W_H1 = I supports Conjecture 1 at any depth.",
-    severity="wrong result",
-    right="its rank is at most mc(M, T/2); a generic W_H1, rank-one W_I2, W_H = I above, W_I3 of ones meet the bound",
-)
+@theorem("ziv-conjecture-motivation", "ziv2020", "A.4", severity="wrong result")
 def motivation(seed: int) -> Verdict:
-    """Exact ranks of both assignments at nine sizes of depth 3."""
+    """The assignment with W_H1 = I supports Conjecture 1 at any depth.
+
+    Right: its rank is at most mc(M, T/2); a generic W_H1, rank-one W_I2, W_H = I above, W_I3 of ones meet the bound.
+    Check: exact ranks of both assignments at nine sizes of depth 3.
+    """
     sizes = [(2, 2, 4), (2, 3, 4), (3, 3, 4), (3, 4, 4), (2, 2, 6), (2, 3, 6), (3, 3, 6), (2, 4, 6), (2, 2, 8)]
     low, met, witness = 0, 0, ""
     for M, R, T in sizes:
@@ -288,16 +260,13 @@ def motivation(seed: int) -> Verdict:
     return Verdict(low == met == len(sizes), 2 * len(sizes), evidence)
 
 
-@theorem(
-    "ziv-conjecture-coincides",
-    "ziv2020",
-    "§2.3.2, after Conj. 1",
-    "At L = 1 and 2 the bound of Conjecture 1 is that of Theorem 1.",
-    severity="missing condition",
-    right="at L = 2 it is; at L = 1 the printed formula is min(M, R), below min(R, M^(T/2)) when R > M and T > 2",
-)
+@theorem("ziv-conjecture-coincides", "ziv2020", "§2.3.2, after Conj. 1", severity="missing condition")
 def coincides(seed: int) -> Verdict:
-    """Both formulas at 105 sizes and two depths, and one exact rank between them."""
+    """At L = 1 and 2 the bound of Conjecture 1 is that of Theorem 1.
+
+    Right: at L = 2 it is; at L = 1 the printed formula is min(M, R), below min(R, M^(T/2)) when R > M and T > 2.
+    Check: both formulas at 105 sizes and two depths, and one exact rank between them.
+    """
     sizes = list(itertools.product(range(1, 6), range(1, 8), (2, 4, 6)))
     two = all(theory.conjecture_bound(*size, 2) == theory.separation_theorem(*size, 2) for size in sizes)
     differ = [size for size in sizes if theory.conjecture_bound(*size, 1) != theory.separation_theorem(*size, 1)]
@@ -307,16 +276,13 @@ def coincides(seed: int) -> Verdict:
     return Verdict(right, 2 * len(sizes), f"M=2, R=3, T=4, L=1: formula {printed}, Theorem 1 and rank {rank}")
 
 
-@theorem(
-    "ziv-claim-4-sum",
-    "ziv2020",
-    "Claim 4",
-    "The sum over T/2 < t_2 <= .. <= t_L <= T of t_2 is mc(T/2, L-1).",
-    severity="misprint",
-    right="with the summand 1 it is",
-)
+@theorem("ziv-claim-4-sum", "ziv2020", "Claim 4", severity="misprint")
 def claim_4(_: int) -> Verdict:
-    """Both sums, written out, for T = 2 to 8 and L = 2 to 5."""
+    """The sum over T/2 < t_2 <= .. <= t_L <= T of t_2 is mc(T/2, L-1).
+
+    Right: with the summand 1 it is.
+    Check: both sums, written out, for T = 2 to 8 and L = 2 to 5.
+    """
     cases = list(itertools.product((2, 4, 6, 8), (2, 3, 4, 5)))
     right = all(sum(1 for _ in _chains(T, L)) == mc(T // 2, L - 1) for T, L in cases)
     wrong = [(T, L) for T, L in cases if sum(chain[0] for chain in _chains(T, L)) != mc(T // 2, L - 1)]
@@ -337,14 +303,12 @@ def _rank_of(weights: dict[str, np.ndarray], M: int, T: int) -> int:
     return _FIELD.rank(evaluate_grid(walk, T).reshape(M ** (T // 2), -1))
 
 
-@theorem(
-    "separation-linear",
-    "",
-    "after Ziv 2020, §2.2",
-    "The Start-End separation rank of a linear network is at most 2, at every length, width and depth.",
-)
+@theorem("separation-linear", "", "after Ziv 2020, §2.2")
 def of_linear(seed: int) -> Verdict:
-    """Linear networks of one to three layers and 4 units at T = 4, 6: ranks of their grids."""
+    """The Start-End separation rank of a linear network is at most 2, at every length, width and depth.
+
+    Check: linear networks of one to three layers and 4 units at T = 4, 6: ranks of their grids.
+    """
     generator = torch.Generator().manual_seed(seed)
     cases = [(L, T) for L in (1, 2, 3) for T in (4, 6)]
     made = [nn.LinearRNN(2, 4, L, generator=generator, dtype=torch.float64) for L, _ in cases]
@@ -361,15 +325,14 @@ def _(_: NetworkView) -> Instance:
     return Instance(text, 2, "bound")
 
 
-@theorem(
-    "separation-automaton",
-    "rabusseau2019",
-    "",
-    "The Start-End separation rank of one layer that is linear in its state, as a weighted automaton of n states, is "
-    "at most n; of one that is affine in it, at most n + 1.",
-)
+@theorem("separation-automaton", "rabusseau2019", "")
 def of_automata(seed: int) -> Verdict:
-    """Five networks of 2 units and 3 inputs over 6 steps: exact ranks of random weights."""
+    """The separation rank of one layer of n units that is linear in its state, as an automaton, is at most n.
+
+    Of one that is affine in its state it is at most n + 1.
+
+    Check: five networks of 2 units and 3 inputs over 6 steps: exact ranks of random weights.
+    """
     names = {"birnn": 2, "cpbirnn": 2, "2rnn": 3, "cprnn": 3, "mirnn": 3}
     ranks = {}
     for name, most in names.items():

@@ -23,14 +23,12 @@ def _one_layer(s: NetworkView) -> bool:
     return s.first_order and s.layers == 1
 
 
-@theorem(
-    "spectrum-orthogonal",
-    "trefethen2005",
-    "",
-    "An orthogonal or unitary matrix has its eigenvalues on the unit circle, is normal, and amplifies nothing.",
-)
+@theorem("spectrum-orthogonal", "trefethen2005", "")
 def on_the_circle(seed: int) -> Verdict:
-    """Five parametrisations of 6 units: moduli, Henrici's departure, Kreiss constant and powers of their matrices."""
+    """An orthogonal or unitary matrix has its eigenvalues on the unit circle, is normal, and amplifies nothing.
+
+    Check: five parametrisations of 6 units: moduli, Henrici's departure, Kreiss constant and powers of their matrices.
+    """
     worst, names = 0.0, ("scornn", "exprnn", "full-urnn", "ornn", "eurnn")
     for name in names:
         generator = torch.Generator().manual_seed(seed)
@@ -52,17 +50,14 @@ def _(s: NetworkView) -> Instance:
     return Instance(text, 1.0, "exact")
 
 
-@theorem(
-    "kerg-nnrnn-moduli",
-    "kerg2022thesis",
-    "Eq. 3.5.1",
-    "The matrix Lambda + T of nnRNN, T strictly lower triangular, has eigenvalues of modulus gamma.",
-    severity="wrong result",
-    right="T must leave out the entry within each 2 x 2 block: blocks gamma R(theta), or "
-    "gamma [[cos, -r sin], [sin / r, cos]], have moduli exactly gamma",
-)
+@theorem("kerg-nnrnn-moduli", "kerg2022thesis", "Eq. 3.5.1", severity="wrong result")
 def nnrnn_moduli(seed: int) -> Verdict:
-    """One block by hand with an entry within it, and six random matrices without: moduli of their eigenvalues."""
+    """The matrix Lambda + T of nnRNN, T strictly lower triangular, has eigenvalues of modulus gamma.
+
+    Right: T must leave out the entry within each 2 x 2 block: blocks gamma R(theta), or gamma [[cos, -r sin], [sin / r,
+    cos]], have moduli exactly gamma.
+    Check: one block by hand with an entry within it, and six random matrices without: moduli of their eigenvalues.
+    """
     block = np.array([[math.cos(0.7), -math.sin(0.7)], [math.sin(0.7) + 0.5, math.cos(0.7)]])
     witness = float(np.abs(np.linalg.eigvals(block)).max())
     worst, cases = 0.0, [(kind, n) for kind in ("rotation", "balanced") for n in (4, 9, 16)]
@@ -101,17 +96,14 @@ def _(s: NetworkView) -> Instance:
     return Instance(text, top, "exact")
 
 
-@theorem(
-    "kerg-nnrnn-reach",
-    "kerg2022thesis",
-    "§3.5",
-    "nnRNN with plain rotations reaches every real matrix with conjugate pairs of eigenvalues on the unit circle.",
-    severity="wrong result",
-    right="a real Schur block is not always a rotation; blocks gamma [[cos, -r sin], [sin / r, cos]], r > 0, reach "
-    "them all",
-)
+@theorem("kerg-nnrnn-reach", "kerg2022thesis", "§3.5", severity="wrong result")
 def nnrnn_reach(seed: int) -> Verdict:
-    """One 2 x 2 matrix by hand and three random ones: whether the maps reach them and give them back."""
+    """NnRNN with plain rotations reaches every real matrix with conjugate pairs of eigenvalues on the unit circle.
+
+    Right: a real Schur block is not always a rotation; blocks gamma [[cos, -r sin], [sin / r, cos]], r > 0, reach them
+    all.
+    Check: one 2 x 2 matrix by hand and three random ones: whether the maps reach them and give them back.
+    """
     witness = torch.tensor([[0.0, -4.0], [0.25, 0.0]], dtype=torch.float64)
     moduli = torch.linalg.eigvals(witness).abs()
     refused = not Schur(2, "rotation", "regularised", 0.0, 0.0).contains(witness)
@@ -149,14 +141,12 @@ def _(s: NetworkView) -> Instance:
     return Instance(text, None, "exact")
 
 
-@theorem(
-    "kreiss-matrix-theorem",
-    "spijker1991",
-    "after Kreiss 1962",
-    "K(W) <= max_k ||W^k|| <= e N K(W), and K(W) = 1 exactly when the numerical radius is at most 1.",
-)
+@theorem("kreiss-matrix-theorem", "spijker1991", "after Kreiss 1962")
 def kreiss_theorem(seed: int) -> Verdict:
-    """Sixteen matrices of numerical radius 0.8, 0.99, 1.05 and 1.5: powers, and the resolvent at 1,200 points."""
+    """K(W) <= max_k ||W^k|| <= e N K(W), and K(W) = 1 exactly when the numerical radius is at most 1.
+
+    Check: sixteen matrices of numerical radius 0.8, 0.99, 1.05 and 1.5: powers, and the resolvent at 1,200 points.
+    """
     random = np.random.default_rng(seed)
     exceptions, tightest, ones = 0, math.inf, 0
     matrices = []

@@ -29,14 +29,12 @@ def _even(s: NetworkView) -> bool:
     return s.is_a(nn.TT) and _sizes(s)[2] % 2 == 0
 
 
-@theorem(
-    "tt-theorem-1",
-    "alkin2024",
-    "Thm. 1",
-    "Almost every tensor train with equal inner cores has CP-rank at least q^(d/2), q = min(n, r-1).",
-)
+@theorem("tt-theorem-1", "alkin2024", "Thm. 1")
 def lower(seed: int) -> Verdict:
-    """Exact odd-even ranks of random equal cores at eight sizes: lower bounds of their CP-ranks."""
+    """Almost every tensor train with equal inner cores has CP-rank at least q^(d/2), q = min(n, r-1).
+
+    Check: exact odd-even ranks of random equal cores at eight sizes: lower bounds of their CP-ranks.
+    """
     rng = np.random.default_rng(seed)
     found = [(measures.odd_even_rank(_cores(*size, True, rng)).rank, theory.odd_even_bound(*size)) for size in _SIZES]
     evidence = "rank, bound: " + ", ".join(f"{rank}, {bound}" for rank, bound in found[:5])
@@ -53,15 +51,12 @@ def _(s: NetworkView) -> Instance:
     return Instance(text, value, "bound")
 
 
-@theorem(
-    "tt-generic-rank",
-    "",
-    "after Alkin 2024, Thm. 1",
-    "The odd-even rank of almost every tensor train is min(n, r) min(n, r^2)^(d/2-1), for equal and different cores.",
-    status="measured",
-)
+@theorem("tt-generic-rank", "", "after Alkin 2024, Thm. 1", status="measured")
 def generic(seed: int) -> Verdict:
-    """Exact ranks of random cores at eight sizes, equal and different; more is impossible."""
+    """The odd-even rank of almost every tensor train is min(n, r) min(n, r^2)^(d/2-1), for equal and different cores.
+
+    Check: exact ranks of random cores at eight sizes, equal and different; more is impossible.
+    """
     rng = np.random.default_rng(seed)
     cases = [(size, equal) for size in _SIZES for equal in (False, True)]
     ranks = [measures.odd_even_rank(_cores(*size, equal, rng)).rank for size, equal in cases]
@@ -81,14 +76,12 @@ def _(s: NetworkView) -> Instance:
     return Instance(text, value, "conjecture")
 
 
-@theorem(
-    "tt-construction",
-    "alkin2024",
-    "Thm. 1, proof",
-    "The constructed equal cores have an odd-even rank of at least q^(d/2): in fact min(n, r)^(d/2).",
-)
+@theorem("tt-construction", "alkin2024", "Thm. 1, proof")
 def construction(_: int) -> Verdict:
-    """Exact ranks at 37 sizes, also at a length whose tensor has 3^40 entries."""
+    """The constructed equal cores have an odd-even rank of at least q^(d/2): in fact min(n, r)^(d/2).
+
+    Check: exact ranks at 37 sizes, also at a length whose tensor has 3^40 entries.
+    """
     sizes = [(n, r, d) for n, r in itertools.product((2, 3, 4), (2, 3, 4, 5)) for d in (2, 4, 6)] + [(3, 4, 40)]
     ranks = {size: measures.odd_even_rank(theory.attaining_cores(*size)).rank for size in sizes}
     wrong = sum(rank != min(n, r) ** (d // 2) for (n, r, d), rank in ranks.items())
@@ -103,16 +96,13 @@ def _(s: NetworkView) -> Instance:
     return Instance(text, value, "exact")
 
 
-@theorem(
-    "tt-construction-ranks",
-    "alkin2024",
-    "Thm. 1, proof",
-    "The constructed tensor has TT-ranks (r, .., r).",
-    severity="missing condition",
-    right="only for r <= n; for r > n they are (n, 1, n, .., 1, n), and no first TT-rank exceeds n",
-)
+@theorem("tt-construction-ranks", "alkin2024", "Thm. 1, proof", severity="missing condition")
 def construction_ranks(_: int) -> Verdict:
-    """Exact ranks of all unfoldings at twelve sizes, d = 6."""
+    """The constructed tensor has TT-ranks (r, .., r).
+
+    Right: only for r <= n; for r > n they are (n, 1, n, .., 1, n), and no first TT-rank exceeds n.
+    Check: exact ranks of all unfoldings at twelve sizes, d = 6.
+    """
     sizes = [(n, r) for n in (2, 3, 4) for r in (2, 3, 4, 5)]
     found = {(n, r): measures.odd_even_rank(theory.attaining_cores(n, r, 6)).tt_ranks.tolist() for n, r in sizes}
     right = all(ranks == ([r] * 5 if r <= n else [n, 1, n, 1, n]) for (n, r), ranks in found.items())
@@ -120,9 +110,13 @@ def construction_ranks(_: int) -> Verdict:
     return Verdict(found[2, 4] != [4] * 5 and right, len(sizes), evidence)
 
 
-@theorem("tt-lemma-2", "alkin2024", "Lemma 2", "No matricisation has a rank above the CP-rank.")
+@theorem("tt-lemma-2", "alkin2024", "Lemma 2")
 def matricisations(seed: int) -> Verdict:
-    """Four tensors of a known number of terms, as tensor trains with diagonal cores: every partition of their modes."""
+    """No matricisation has a rank above the CP-rank.
+
+    Check: four tensors of a known number of terms, as tensor trains with diagonal cores: every partition of their
+    modes.
+    """
     rng = np.random.default_rng(seed)
     cases, worst = 0, 0.0
     for n, r, d in ((2, 2, 4), (2, 3, 4), (3, 2, 5), (3, 4, 4)):
@@ -143,28 +137,23 @@ def _(s: NetworkView) -> Instance:
     return Instance(text, rank, "bound")
 
 
-@theorem(
-    "tt-cp-interval",
-    "alkin2024",
-    "Thm. 1",
-    "The constructed tensor with n < r has CP-rank exactly n^(d/2): so many terms suffice.",
-    status="measured",
-)
+@theorem("tt-cp-interval", "alkin2024", "Thm. 1", status="measured")
 def interval(seed: int) -> Verdict:
-    """One size, n=2, r=3, d=4: fitted with so many terms; fewer are impossible."""
+    """The constructed tensor with n < r has CP-rank exactly n^(d/2): so many terms suffice.
+
+    Check: one size, n=2, r=3, d=4: fitted with so many terms; fewer are impossible.
+    """
     found = measures.cp_rank(theory.attaining_cores(2, 3, 4), restarts=8, seed=seed)
     evidence = f"n=2, r=3, d=4: proved at least {found.lower}, fitted with {found.fitted}, error {found.errors[-1]:.1e}"
     return Verdict(found.lower == found.fitted == 4, 1, evidence)
 
 
-@theorem(
-    "tt-shallow-rac",
-    "alkin2024",
-    "ch. 4, and Ziv 2020, §2.2",
-    "A shallow RAC is a tensor train with equal cores G[j, d, k] = W_H[k, j] W_I[k, d].",
-)
+@theorem("tt-shallow-rac", "alkin2024", "ch. 4, and Ziv 2020, §2.2")
 def shallow_rac(seed: int) -> Verdict:
-    """One circuit with whole-number weights and its train, compared modulo a prime on twenty inputs."""
+    """A shallow RAC is a tensor train with equal cores G[j, d, k] = W_H[k, j] W_I[k, d].
+
+    Check: one circuit with whole-number weights and its train, compared modulo a prime on twenty inputs.
+    """
     rac = nn.RAC(3, 2, output_size=2, generator=torch.Generator().manual_seed(seed))
     with torch.no_grad():
         for weight in rac.parameters():
@@ -183,14 +172,12 @@ def _(s: NetworkView) -> Instance:
     return Instance(text, s.n, "exact")
 
 
-@theorem(
-    "classifier-multilinear",
-    "cohen2016",
-    "§3",
-    "The scores of tensor-train and CP networks are linear in the features of each input, of degree d in all together.",
-)
+@theorem("classifier-multilinear", "cohen2016", "§3")
 def multilinear(seed: int) -> Verdict:
-    """Both networks of length 4 on random features: one input replaced by a combination of two, all scaled by 3."""
+    """The scores of tensor-train and CP networks are linear in the features of each input, of degree d in all together.
+
+    Check: both networks of length 4 on random features: one input replaced by a combination of two, all scaled by 3.
+    """
     generator = torch.Generator().manual_seed(seed)
     worst = 0.0
     for make in (nn.TT, nn.CP):

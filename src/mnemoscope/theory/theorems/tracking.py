@@ -1,23 +1,30 @@
-"""State tracking: what weights exist for, parity and finite automata."""
+"""State tracking: parity and finite automata; groups, by what the transitions of a recurrence are made of.
+
+Recurrences that are linear in the state, h_t = A(x_t) h_{t-1} + b(x_t), declare what A is (`Network.transitions`).
+Their precision is finite, and lengths are not bounded.
+"""
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable
+
 import numpy as np
 import torch
+from jaxtyping import Float
 
 from mnemoscope import nn, theory
+from mnemoscope.core.numbers import number
 from mnemoscope.theory.theorems.base import Instance, Verdict, theorem
 from mnemoscope.theory.theorems.view import NetworkView
 
 
-@theorem(
-    "depth-parity-linear-2rnn",
-    "lizaire2026",
-    "§4.2, Fig. 8",
-    "A linear 2RNN with n = 5 units solves parity of 5 channels.",
-)
+@theorem("depth-parity-linear-2rnn", "lizaire2026", "§4.2, Fig. 8")
 def parity(seed: int) -> Verdict:
-    """A = delta, U = I, V = 0, b = -1 over eight runs of 1,000 random signs: h + 1 is the parity."""
+    """A linear 2RNN with n = 5 units solves parity of 5 channels.
+
+    Check: A = delta, U = I, V = 0, b = -1 over eight runs of 1,000 random signs: h + 1 is the parity.
+    """
     network = nn.SecondOrderRNN(5, 5, nonlinearity="identity", dtype=torch.float64)
     network.load_state_dict({name: torch.from_numpy(value) for name, value in theory.parity_weights(5).items()})
     generator = torch.Generator().manual_seed(seed)
@@ -40,14 +47,12 @@ def _(s: NetworkView) -> Instance:
     return Instance(text, s.d, "exact")
 
 
-@theorem(
-    "tracking-automaton",
-    "rabusseau2019",
-    "§3",
-    "On one-hot letters a BIRNN of one layer is a weighted automaton of n states, and every such automaton is one.",
-)
+@theorem("tracking-automaton", "rabusseau2019", "§3")
 def automaton(seed: int) -> Verdict:
-    """Six random automata of 2 to 7 states over 3 letters, as networks on words of 200 letters: states reached."""
+    """On one-hot letters a BIRNN of one layer is a weighted automaton of n states, and every such automaton is one.
+
+    Check: six random automata of 2 to 7 states over 3 letters, as networks on words of 200 letters: states reached.
+    """
     random = np.random.default_rng(seed)
     wrong, sizes = 0, range(2, 8)
     for states in sizes:
@@ -72,3 +77,261 @@ def _(s: NetworkView) -> Instance:
         f"states."
     )
     return Instance(text, s.n, "exact")
+
+
+_Symbols = list[tuple[float, ...]]
+_Values = Callable[[np.random.Generator, int], Float[np.ndarray, " n"]]
+_Permutation = tuple[int, ...]
+
+
+def _outputs(symbols: _Symbols, random: np.random.Generator, values: _Values, *, commuting: bool) -> _Symbols:
+    """Return what a layer of 3 units passes on, in eighths: A(x) = S diag(values) S^-1 and b(x), drawn for every x."""
+    n, frame, table = 3, random.normal(size=(3, 3)), {}
+    h, C, found = random.normal(size=n), random.normal(size=(2, n)), []
+    for x in symbols:
+        if x not in table:
+            S, eigen = frame if commuting else random.normal(size=(n, n)), values(random, n)
+            drive = np.where(
+                np.abs(eigen) == 1, 0.0, random.normal(size=n)
+            )  # what lasts is not driven, or it would grow
+            table[x] = S @ np.diag(eigen) @ np.linalg.inv(S), S @ drive
+        A, b = table[x]
+        h = A @ h + b
+        found.append(tuple(np.rint(8 * (C @ h)).tolist()))
+    return found
+
+
+def _periods(random: np.random.Generator, depth: int, values: _Values, *, commuting: bool) -> list[int]:
+    """Return the period at which each layer's outputs end when the input is 1, 1, 1, ..; 0 above 16."""
+    one: tuple[float, ...] = (1.0,)
+    symbols = [one] * (400 * depth)
+    found = []
+    for _ in range(depth):
+        symbols = _outputs(symbols, random, values, commuting=commuting)
+        tail = symbols[-48:]
+        found.append(next((p for p in range(1, 17) if tail[p:] == tail[:-p]), 0))
+    return found
+
+
+def _with_ones(signs: tuple[float, ...]) -> _Values:
+    """Return a draw of real eigenvalues with these signs, some of modulus one, the others below 0.8."""
+
+    def values(random: np.random.Generator, n: int) -> Float[np.ndarray, " n"]:
+        size = np.where(random.random(n) < 0.5, 1.0, random.uniform(0, 0.8, n))
+        return np.asarray(size * random.choice(signs, size=n))
+
+    return values
+
+
+@theorem("tracking-positive-eigenvalues", "grazzi2025", "Thm. 1")
+def positive(seed: int) -> Verdict:
+    """Layers whose transitions have real eigenvalues of at least 0 compute no parity, at any depth.
+
+    After many ones their outputs no longer change, in finite precision, and the parity does.
+
+    Check: twelve stacks of three layers on 1,200 ones; layers with negative eigenvalues; one unit with -1 on 2,000
+    bits.
+    """
+    random = np.random.default_rng(seed)
+    still = [_periods(random, 3, _with_ones((1.0,)), commuting=False) for _ in range(12)]
+    moving = [_periods(random, 1, _with_ones((1.0, -1.0)), commuting=False)[0] for _ in range(24)]
+    bits = random.integers(2, size=2000)
+    wrong = int((np.cumprod(np.where(bits == 1, -1, 1)) != (-1) ** bits.cumsum()).sum())
+    settled = sum(periods == [1, 1, 1] for periods in still)
+    return Verdict(
+        settled == len(still) and 2 in moving and wrong == 0,
+        len(still) + len(moving) + 1,
+        f"{settled} of {len(still)} stacks end in constant outputs; with negative eigenvalues {moving.count(2)} of "
+        f"{len(moving)} layers alternate for ever; h = -h at every one has {wrong} of 2,000 parities wrong",
+    )
+
+
+@positive.about("tracking", lambda s: s.transitions in ("non-negative", "projections"))
+def _(s: NetworkView) -> Instance:
+    text = (
+        f"It cannot track parity over any length, with {s.layers} layers or more: the eigenvalues of its "
+        f"transitions are "
+        f"real and not negative, so that after many ones its state no longer changes, in finite precision."
+    )
+    return Instance(text, 0.0, "exact")
+
+
+@theorem("tracking-real-eigenvalues", "grazzi2025", "Thm. 2")
+def real(seed: int) -> Verdict:
+    """Stacked layers whose transitions are real and diagonal in one basis do not count modulo 3.
+
+    On ones L layers have periods that divide 2^L. A rotation by 120 degrees counts modulo 3.
+
+    Check: forty stacks of one to three layers on ones: their periods; a counter modulo 4 of two layers; a rotation.
+    """
+    random = np.random.default_rng(seed)
+    stacks = [_periods(random, 1 + case % 3, _with_ones((1.0, -1.0)), commuting=True) for case in range(40)]
+    wrong = sum(period == 0 or 2 ** (layer + 1) % period for stack in stacks for layer, period in enumerate(stack))
+    longest = [max(stack[-1] for stack in stacks if len(stack) == depth) for depth in (1, 2, 3)]
+    bits = random.integers(2, size=2000)
+    low = np.cumprod(np.where(bits == 1, -1, 1))
+    carry = (bits == 1) & (low == 1)  # the sum passes from odd to even: the second layer turns
+    counted = (1 - low) // 2 + (1 - np.cumprod(np.where(carry, -1, 1)))
+    four = int((counted != bits.cumsum() % 4).sum())
+    turned = np.exp(2j * np.pi / 3 * bits.cumsum()), np.cumprod(np.exp(2j * np.pi / 3 * bits))
+    three = float(np.abs(turned[0] - turned[1]).max())
+    return Verdict(
+        wrong == 0 and four == 0 and three < 1e-9 and longest[1] >= 4,
+        len(stacks) + 2,
+        f"{wrong} periods that do not divide 2^L; the longest with 1, 2, 3 layers are {longest}; two layers count "
+        f"modulo "
+        f"4 with {four} of 2,000 wrong, a rotation modulo 3 to {three:.0e}",
+    )
+
+
+@real.about("tracking", lambda s: s.transitions in ("non-negative", "real diagonal"))
+def _(s: NetworkView) -> Instance:
+    text = (
+        "It counts modulo 3 at no depth: its transitions are diagonal and real, whose products have periods that are "
+        "powers of 2."
+    )
+    return Instance(text, 2.0 ** (0 if s.transitions == "non-negative" else s.layers), "bound")
+
+
+@theorem("tracking-diagonal-layer", "", "after Grazzi et al. 2025")
+def diagonal(seed: int) -> Verdict:
+    """One layer of n units with real diagonal transitions tracks Z_2^n.
+
+    It tracks no group with an element of order above 2, or with two elements that do not commute.
+
+    Check: six bits tracked by six units over 1,000 steps; and which of Z_2^3, Z_4, Z_3, S_3 signs tell apart.
+    """
+    random = np.random.default_rng(seed)
+    flips = random.integers(2, size=(1000, 6))
+    wrong = int((np.cumprod(np.where(flips == 1, -1, 1), axis=0) != (-1) ** flips.cumsum(axis=0)).sum())
+    groups = {"Z_2^3": _generated([(1, 0, 2, 3, 4, 5), (0, 1, 3, 2, 4, 5), (0, 1, 2, 3, 5, 4)])}
+    groups |= {"Z_4": _generated([(1, 2, 3, 0)]), "Z_3": _generated([(1, 2, 0)]), "S_3": _symmetric(3)}
+    # Signs tell all elements apart exactly when there are as many characters with values -1 and 1 as elements.
+    found = {name: _sign_characters(group) == len(group) for name, group in groups.items()}
+    right = found == {"Z_2^3": True, "Z_4": False, "Z_3": False, "S_3": False}
+    tracked = ", ".join(name for name, yes in found.items() if yes)
+    return Verdict(
+        right and wrong == 0, 6000 + len(groups), f"{wrong} of 6,000 bits wrong; signs tell apart {tracked} alone"
+    )
+
+
+@diagonal.about("tracking", lambda s: s.transitions == "real diagonal")
+def _(s: NetworkView) -> Instance:
+    text = (
+        f"One of its layers tracks {number(s.n)} parities at once (the group Z_2^n) and no more than such products; "
+        f"stacked layers track groups whose order is a power of 2, and never Z_3."
+    )
+    return Instance(text, s.n, "exact")
+
+
+@theorem("tracking-reflections", "grazzi2025", "Thm. 3")
+def reflections(seed: int) -> Verdict:
+    """One layer of the delta rule with steps of size 2 tracks every permutation of its d_k keys.
+
+    A = I - 2 k k^T is one swap; with steps of at most 1 the eigenvalues are not negative.
+
+    Check: five keys: 1,000 random swaps as reflections; a 3-cycle by two; eigenvalues of twenty smaller steps.
+    """
+    random = np.random.default_rng(seed)
+    state, order, wrong = np.arange(5.0), list(range(5)), 0
+    for _ in range(1000):
+        i, j = random.choice(5, size=2, replace=False)
+        state = _swap(i, j, 5) @ state
+        order[i], order[j] = order[j], order[i]
+        wrong += np.rint(state).astype(int).tolist() != order
+    turn = _swap(0, 1, 3) @ _swap(1, 2, 3)
+    cycle = np.allclose(np.linalg.matrix_power(turn, 3), np.eye(3)) and not np.allclose(turn, np.eye(3))
+    lowest = np.inf
+    for _ in range(20):
+        k = random.normal(size=5)
+        k /= np.linalg.norm(k)
+        lowest = min(lowest, float(np.linalg.eigvalsh(np.eye(5) - random.uniform(0, 1) * np.outer(k, k)).min()))
+    return Verdict(
+        wrong == 0 and bool(cycle) and lowest > -1e-12,
+        1021,
+        f"{wrong} of 1,000 permutations wrong; two swaps are a 3-cycle, which no one reflection is; smallest "
+        f"eigenvalue "
+        f"with steps below 1: {lowest:.3f}",
+    )
+
+
+def _swap(i: int, j: int, n: int) -> Float[np.ndarray, "n n"]:
+    k = (np.eye(n)[i] - np.eye(n)[j]) / np.sqrt(2)
+    return np.asarray(np.eye(n) - 2 * np.outer(k, k))
+
+
+@reflections.about("tracking", lambda s: s.transitions == "reflections" and s.key_size is not None)
+def _(s: NetworkView) -> Instance:
+    text = (
+        f"There are weights with which one of its layers tracks every permutation of {s.key_size} things exactly, a "
+        f"swap "
+        f"a step (the group S_{s.key_size}): its transitions can be reflections. A 3-cycle takes two steps."
+    )
+    return Instance(text, s.key_size, "exact")
+
+
+@theorem("tracking-solvable", "merrill2024", "§4")
+def solvable(seed: int) -> Verdict:
+    """Stacked layers with fixed or diagonal transitions track only solvable groups, unless TC^0 = NC^1.
+
+    They are in TC^0. A_5 and S_5 are not solvable; Z_k, S_3, A_4 and S_4 are.
+
+    Check: derived series of eight groups of permutations; and a word of diagonal transitions in another order.
+    """
+    groups = {f"Z_{k}": _generated([tuple((i + 1) % k for i in range(k))]) for k in (2, 3, 5)}
+    groups |= {f"S_{n}": _symmetric(n) for n in (3, 4, 5)} | {f"A_{n}": _derived(_symmetric(n)) for n in (4, 5)}
+    ends = {name: _end_of_derived_series(group) for name, group in groups.items()}
+    right = {name for name, size in ends.items() if size > 1} == {"A_5", "S_5"} and ends["S_5"] == ends["A_5"] == 60
+    random = np.random.default_rng(seed)
+    word = np.exp(1j * random.uniform(0, 7, size=(30, 4)))
+    shuffled = float(np.abs(word.prod(axis=0) - random.permutation(word).prod(axis=0)).max())
+    listed = ", ".join(f"{name} {size}" for name, size in sorted(ends.items()))
+    return Verdict(right and shuffled < 1e-12, len(groups) + 1, f"derived series end at groups of order: {listed}")
+
+
+@solvable.about("tracking", lambda s: s.transitions in ("non-negative", "real diagonal", "complex diagonal"))
+def _(_: NetworkView) -> Instance:
+    text = (
+        "It tracks permutations of five things (S_5, A_5) at no depth, unless TC^0 = NC^1: its transitions are "
+        "diagonal, "
+        "and products of diagonal matrices do not depend on their order."
+    )
+    return Instance(text, 4.0, "bound")
+
+
+def _product(a: _Permutation, b: _Permutation) -> _Permutation:
+    return tuple(a[i] for i in b)
+
+
+def _generated(generators: list[_Permutation]) -> set[_Permutation]:
+    found = {tuple(range(len(generators[0])))}
+    fresh = set(found)
+    while fresh:
+        fresh = {_product(a, b) for a in fresh for b in generators} - found
+        found |= fresh
+    return found
+
+
+def _symmetric(n: int) -> set[_Permutation]:
+    return set(itertools.permutations(range(n)))
+
+
+def _derived(group: set[_Permutation]) -> set[_Permutation]:
+    """Return the subgroup that the commutators generate."""
+    inverse = {a: tuple(int(i) for i in np.argsort(a)) for a in group}
+    commutators = {_product(_product(a, b), _product(inverse[a], inverse[b])) for a in group for b in group}
+    return _generated(sorted(commutators))
+
+
+def _end_of_derived_series(group: set[_Permutation]) -> int:
+    while True:
+        smaller = _derived(group)
+        if len(smaller) == len(group):
+            return len(group)
+        group = smaller
+
+
+def _sign_characters(group: set[_Permutation]) -> int:
+    """Return how many homomorphisms to {-1, 1} there are: the order of the group over what squares generate."""
+    squares = _generated(sorted({_product(a, a) for a in group} | _derived(group)))
+    return len(group) // len(squares)

@@ -1,4 +1,4 @@
-"""Running the plan of a study: each run once, kept in the record, taken up again after an interruption."""
+"""Execution of a study's runs: each once, kept in the record, taken up again after an interruption."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from mnemoscope import runs
-from mnemoscope.core.errors import UserError, choice
+from mnemoscope.core.errors import UserError
 from mnemoscope.core.registry import Registry
-from mnemoscope.studies.study import SCALES, Outcome, RunSpec, Study
+from mnemoscope.studies.machinery.study import Outcome, RunSpec
 
-__all__ = ["EXECUTORS", "Executor", "collected", "execute", "executor", "planned"]
+__all__ = ["EXECUTORS", "Executor", "collected", "execute", "executor"]
 
 Executor = Callable[[Mapping[str, Any], Path], Mapping[str, Any]]
 """Runs the settings of one kind of run, in a folder of its own, and returns the summary, plain JSON."""
@@ -23,11 +23,6 @@ EXECUTORS: Registry[Executor] = Registry("kind of run", "mnemoscope.executors", 
 def executor(kind: str) -> Callable[[Executor], Executor]:
     """Return a decorator that registers what executes one kind of run."""
     return EXECUTORS.register(kind)
-
-
-def planned(study: Study, scale: str) -> list[RunSpec]:
-    """Return the plan of a study at one scale, or raise when there is no such scale."""
-    return study.plan(choice("scale", scale, SCALES))
 
 
 def execute(specs: Sequence[RunSpec], root: Path | None = None, minutes: float | None = None) -> Iterator[Outcome]:

@@ -1,4 +1,4 @@
-"""Runs of studies that train: several seeds of one network on one task, as one population."""
+"""Kinds of runs that studies share: trainings of several seeds as one population, and exact separation ranks."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from mnemoscope import nn, tasks
-from mnemoscope.studies.execution import executor
+from mnemoscope.measures import separation_rank
+from mnemoscope.studies.machinery.execution import executor
 from mnemoscope.training import fit_population
 
-__all__ = ["train"]
+__all__ = ["measure_rank", "train"]
 
 
 @executor("fit")
@@ -36,6 +39,25 @@ def train(settings: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
         "reasons": [run.reason for run in trained],
         "layout": None if trained[0].layout is None else trained[0].layout["name"],
     }
+
+
+@executor("separation-rank")
+def measure_rank(settings: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
+    """Return the exact rank of a circuit with random weights on one-hot templates, and the float rank beside it.
+
+    Settings: channels ``M``, width ``R``, horizon ``T``, layers ``L``, ``seed``.
+    """
+    generator = torch.Generator().manual_seed(settings["seed"])
+    circuit = nn.RAC(
+        settings["M"],
+        settings["R"],
+        num_layers=settings["L"],
+        output_size=1,
+        dtype=torch.float64,
+        generator=generator,
+    )
+    found = separation_rank(circuit, settings["T"], seed=settings["seed"])
+    return {"rank": found.rank, "exact": found.exact, "float_rank": found.float_rank, "shape": list(found.shape)}
 
 
 def _steps_per_epoch(task: tasks.Task, batch_size: int) -> int:

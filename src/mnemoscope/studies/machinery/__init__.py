@@ -1,0 +1,40 @@
+"""Machinery of studies: what every study shares, so that one is a small declaration."""
+
+from mnemoscope.studies.machinery import kinds
+from mnemoscope.studies.machinery.displays import BarsOf, CurvesOf, HeatMapOf, TableOf
+from mnemoscope.studies.machinery.execution import EXECUTORS, collected, execute, executor
+from mnemoscope.studies.machinery.gallery import draw_gallery, facts_of, read_result, save_result
+from mnemoscope.studies.machinery.page import study_page
+from mnemoscope.studies.machinery.rules import NO_VERDICT, VERDICTS, Holds, Ordered, Part
+from mnemoscope.studies.machinery.study import SCALES, STUDIES, Finding, Outcome, Row, RunSpec, Study, declared, grid
+
+__all__ = [
+    "EXECUTORS",
+    "NO_VERDICT",
+    "SCALES",
+    "STUDIES",
+    "VERDICTS",
+    "BarsOf",
+    "CurvesOf",
+    "Finding",
+    "HeatMapOf",
+    "Holds",
+    "Ordered",
+    "Outcome",
+    "Part",
+    "Row",
+    "RunSpec",
+    "Study",
+    "TableOf",
+    "collected",
+    "declared",
+    "draw_gallery",
+    "execute",
+    "executor",
+    "facts_of",
+    "grid",
+    "kinds",
+    "read_result",
+    "save_result",
+    "study_page",
+]

@@ -1,0 +1,213 @@
+"""Rules of verdicts, as data: which columns are compared, by which relation, within which margin.
+
+A rule is declared with the study, before any run, and is printed on the page in words beside the verdict.
+"""
+
+from __future__ import annotations
+
+import operator
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, Literal
+
+import numpy as np
+
+from mnemoscope.core.errors import choice
+from mnemoscope.core.numbers import number
+
+__all__ = ["NO_VERDICT", "VERDICTS", "Holds", "Ordered", "Part", "Rule"]
+
+Row = Mapping[str, Any]
+
+VERDICTS = ("reproduced", "trend reproduced at smaller scale", "not reproduced", "published value wrong")
+"""What a study can find of a published claim."""
+
+NO_VERDICT = "no verdict at smoke scale"
+"""Where networks were trained too briefly to say anything."""
+
+Relation = Literal[">=", "<=", ">", "<", "="]
+_RELATIONS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
+_WORDS = {">=": "at least", "<=": "at most", ">": "above", "<": "below", "=": "equal to"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """One published statement beside what was measured.
+
+    Attributes
+    ----------
+    claim
+        What the document says, in our words.
+    measured
+        What came out, with its numbers.
+    verdict
+        One of `VERDICTS`, or `NO_VERDICT`.
+    rule
+        How the verdict follows from the numbers, in words.
+    """
+
+    claim: str
+    measured: str
+    verdict: str
+    rule: str = ""
+
+    def __post_init__(self) -> None:
+        choice("verdict", self.verdict, (*VERDICTS, NO_VERDICT))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule(ABC):
+    """How one claim is judged by the rows of a study.
+
+    Attributes
+    ----------
+    claim
+        What the document says, in our words.
+    where
+        Columns and the value that a row has to have there to be looked at.
+    names
+        Words for columns, where their names say too little.
+    """
+
+    claim: str
+    where: Mapping[str, Any] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
+
+    def judge(self, rows: Sequence[Row], scale: str, *, silent: bool = False) -> Part:
+        """Return the claim beside what the rows say of it; `silent`: without a verdict."""
+        chosen = [row for row in rows if all(row.get(name) == value for name, value in self.where.items())]
+        measured, verdict = self.decide(chosen, scale)
+        return Part(claim=self.claim, measured=measured, verdict=NO_VERDICT if silent else verdict, rule=self.words())
+
+    @abstractmethod
+    def decide(self, rows: Sequence[Row], scale: str) -> tuple[str, str]:
+        """Return what was measured, in words, and the verdict."""
+
+    @abstractmethod
+    def words(self) -> str:
+        """Return the rule in words."""
+
+    def name(self, column: float | str) -> str:
+        """Return the words for a column, or a number."""
+        return self.names.get(column, column) if isinstance(column, str) else number(column)
+
+    def _where(self) -> str:
+        return "".join(f", where {self.name(column)} is {value}" for column, value in self.where.items())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Holds(Rule):
+    """A relation between two columns that has to hold in every row.
+
+    Attributes
+    ----------
+    left, relation, right
+        A column, ``>=``, ``<=``, ``>``, ``<`` or ``=``, and a column or a number.
+    within
+        What ``=`` allows between the two, or the others beyond it: a number, or a column with one for each row.
+    otherwise
+        The verdict where it does not hold: ``"published value wrong"`` where the computation is exact.
+    """
+
+    left: str
+    relation: Relation
+    right: float | str
+    within: float | str = 0.0
+    otherwise: str = "not reproduced"
+
+    def decide(self, rows: Sequence[Row], scale: str) -> tuple[str, str]:
+        """Count the rows in which it holds."""
+        held = [self._holds(row) for row in rows]
+        count = f"held in {sum(held)} of {len(held)} cases"
+        if self.relation in (">=", "<="):
+            equal = sum(row[self.left] == _value(row, self.right) for row in rows)
+            count += f", attained with equality in {equal}"
+        apart = next((row for row, good in zip(rows, held, strict=True) if not good), None)
+        if apart is not None:
+            found, asked = (number(_value(apart, side)) for side in (self.left, self.right))
+            count += f"; first exception: {self.name(self.left)} {found} against {asked}{_place(apart)}"
+        return count, "reproduced" if held and all(held) else self.otherwise
+
+    def words(self) -> str:
+        """Say which relation has to hold."""
+        slack = "" if self.within == 0.0 else f", within {self.name(self.within)}"
+        relation = f"{self.name(self.left)} {_WORDS[self.relation]} {self.name(self.right)}{slack}"
+        return f"{relation}, in every case{self._where()}; otherwise: {self.otherwise}"
+
+    def _holds(self, row: Row) -> bool:
+        left, right, slack = row[self.left], _value(row, self.right), _value(row, self.within)
+        if left is None or right is None:
+            return False
+        if self.relation == "=":
+            return bool(abs(left - right) <= slack)
+        shift = slack if self.relation in ("<", "<=") else -slack
+        return bool(_RELATIONS[self.relation](left, right + shift))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ordered(Rule):
+    """The least size that succeeds, falling or rising from group to group.
+
+    Attributes
+    ----------
+    column
+        The size that is looked at.
+    by
+        The groups, in the order of their values.
+    direction
+        ``"falls"`` or ``"rises"``, strictly.
+    success
+        A column (of one number, or one for each seed) whose median has to be below `threshold`.
+    verb
+        What a size does that succeeds.
+    """
+
+    column: str
+    by: str
+    groups: tuple[Any, ...]
+    direction: Literal["falls", "rises"]
+    success: str
+    threshold: float
+    verb: str = "succeeds"
+
+    def decide(self, rows: Sequence[Row], scale: str) -> tuple[str, str]:
+        """Compare the least sizes of neighbouring groups."""
+        least = self.least(rows)
+        values = [value for value in least.values() if value is not None]
+        compare = operator.lt if self.direction == "falls" else operator.gt
+        ordered = len(values) == len(least) and all(compare(after, before) for before, after in pairwise(values))
+        listed = ", ".join(
+            f"{'none' if value is None else number(value)} at {self.name(self.by)} {group}"
+            for group, value in least.items()
+        )
+        criterion = f"{self.name(self.success)} < {self.threshold:g}"
+        good = "reproduced" if scale == "paper" else "trend reproduced at smaller scale"
+        measured = f"least {self.name(self.column)} that {self.verb} ({criterion}): {listed}"
+        return measured, good if ordered else "not reproduced"
+
+    def least(self, rows: Sequence[Row]) -> dict[Any, Any]:
+        """Return the least size of every group that succeeds, None where none does."""
+        return {group: self._least(rows, group) for group in self.groups}
+
+    def words(self) -> str:
+        """Say what has to fall or rise."""
+        return (
+            f"least {self.name(self.column)} with a median {self.name(self.success)} below {self.threshold:g} "
+            f"{self.direction} from each {self.name(self.by)} to the next{self._where()}"
+        )
+
+    def _least(self, rows: Sequence[Row], group: Any) -> Any:
+        solved = [row for row in rows if row[self.by] == group and np.median(row[self.success]) < self.threshold]
+        return min((row[self.column] for row in solved), default=None)
+
+
+def _value(row: Row, side: float | str) -> Any:
+    return row[side] if isinstance(side, str) else side
+
+
+def _place(row: Row) -> str:
+    """Return where a row stands: its settings that are whole numbers or words."""
+    shown = [f"{name}={value}" for name, value in row.items() if isinstance(value, int | str) and name != "kind"]
+    return f" at {', '.join(shown[:6])}" if shown else ""
