@@ -143,7 +143,7 @@ class Block(Parallel):
     def drive(self, w: Weights, x: Float[Tensor, "*time batch input"]) -> Any:
         """Return what the cell reads, or what the convolution before it reads."""
         u = self._projected(w, x)
-        u = F.rms_norm(u, u.shape[-1:], w["norm"]) if self.block else u
+        u = _norm(u, w["norm"]) if self.block else u
         return u if self.convolves else self.drive_cell(w, u)
 
     def advance(self, w: Weights, a: Any, state: Any) -> tuple[Float[Tensor, "batch n"], Any]:
@@ -195,16 +195,21 @@ class Block(Parallel):
         if "glu" in self.parts:
             z = x + F.glu(F.linear(F.gelu(y), w["weight_glu"], w["bias_glu"]), -1)
         else:
-            normed = F.rms_norm(split_heads(y, self.heads), (self.hidden_size // self.heads,)).flatten(-2)
-            gate = F.silu(F.linear(F.rms_norm(x, x.shape[-1:], w["norm"]), w["weight_swish"]))
+            normed = _norm(split_heads(y, self.heads)).flatten(-2)
+            gate = F.silu(F.linear(_norm(x, w["norm"]), w["weight_swish"]))
             z = x + F.linear(gate * normed * w["norm_heads"], w["weight_merge"])
         if "mlp" in self.parts:
-            up, gate = F.linear(F.rms_norm(z, z.shape[-1:], w["norm_mlp"]), w["weight_up"]).chunk(2, -1)
+            up, gate = F.linear(_norm(z, w["norm_mlp"]), w["weight_up"]).chunk(2, -1)
             z = z + F.linear(up * F.silu(gate), w["weight_down"])
         return z
 
     def _projected(self, w: Weights, x: Tensor) -> Tensor:
         return F.linear(x, w["weight_project"]) if "weight_project" in w else x
+
+    @property
+    def merges_directions(self) -> bool:
+        """Whether the two directions are added, as in a block, and not concatenated."""
+        return self.block
 
     @property
     def cell_output_size(self) -> int:
@@ -274,6 +279,10 @@ class LinearAttention(Heads):
 def split_heads(x: Float[Tensor, "*batch n"], heads: int) -> Float[Tensor, "*batch heads size"]:
     """Return the features of each head."""
     return torch.unflatten(x, -1, (heads, x.shape[-1] // heads))
+
+
+def _norm(x: Tensor, gain: Tensor | None = None) -> Tensor:
+    return F.rms_norm(x, x.shape[-1:], gain, eps=1e-5)  # the same in every type of numbers
 
 
 def _convolve(u: Tensor, taps: Tensor, buffer: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor]:

@@ -21,7 +21,8 @@ def check_modes(subject: Subject) -> None:
     modes: tuple[str, ...] = getattr(subject.build(), "modes", ())
     if len(modes) < 2:
         raise Skipped("the network has one form")
-    networks = [subject.build_deep(mode=mode).double() for mode in modes]
+    room = {"capacity": 2 * max(LENGTHS)} if getattr(subject.build(), "grows", False) else {}
+    networks = [subject.build_deep(mode=mode, **room).double() for mode in modes]
     first = networks[0]
     for mode, other in list(zip(modes, networks, strict=True))[1:]:
         other.load_state_dict(first.state_dict())

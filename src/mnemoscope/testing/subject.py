@@ -24,7 +24,7 @@ Network = Any
 """A `torch.nn.Module` with the verbs of a recurrent network; which of them it has is what the checks ask."""
 
 TIME, BATCH = 5, 3
-CAPACITY = 64
+CAPACITY = 12
 """Steps that a memory that grows can hold in a check."""
 _DEFAULTS = {"num_layers": 1, "bidirectional": False, "batch_first": False, "dtype": None}
 
