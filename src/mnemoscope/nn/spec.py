@@ -28,7 +28,7 @@ from mnemoscope.nn.registry import NETWORKS, card, create, get
 from mnemoscope.nn.storage import load
 from mnemoscope.nn.tensor_classifier import TensorClassifier
 
-__all__ = ["DEFAULT_SIZES", "NetworkSpec", "Size"]
+__all__ = ["DEFAULT_SIZES", "NETWORK_VERSION", "NetworkSpec", "Size"]
 
 Size = int | tuple[Any, ...]
 """A whole number; or several, of matrices and images, or of layers that differ."""
@@ -40,7 +40,8 @@ _FLAGS = {
     "num_layers": "--layers",
     "parameters": "--parameters",
 }
-_VERSION = 1
+NETWORK_VERSION = 1
+"""The version of a recorded description."""
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -220,7 +221,7 @@ class NetworkSpec:
         """Return the description as JSON; of what only Python knows, words that no network can be built from."""
         what = _named(self.what)
         named = {"given": " ".join(repr(self.what).split())[:500]} if what is None else {"what": what}
-        found = {"version": _VERSION, **named, **self._words()}
+        found = {"version": NETWORK_VERSION, **named, **self._words()}
         if self.options:
             found["options"] = {name: _as_json(name, value) for name, value in self.options.items()}
         digest = self.recorded or self.digest
@@ -230,8 +231,8 @@ class NetworkSpec:
     def from_dict(cls, found: Mapping[str, Any]) -> Self:
         """Return the description that `to_dict` wrote."""
         words = dict(found)
-        if words.pop("version", None) != _VERSION:
-            raise expected("the version of a recorded network", str(_VERSION), found.get("version"))
+        if words.pop("version", None) != NETWORK_VERSION:
+            raise expected("the version of a recorded network", str(NETWORK_VERSION), found.get("version"))
         if "what" not in words:
             raise UserError(
                 f"the network was given as an object and cannot be built again from the record: {words.get('given')}"
