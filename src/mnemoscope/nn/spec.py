@@ -130,11 +130,11 @@ class NetworkSpec:
             raise UserError(f"{first} ({flag}) cannot be given: a network with weights of its own has its sizes")
 
     def __hash__(self) -> int:
-        return hash((self.what, _frozen(self._words()), _frozen(self.options)))
+        return hash((self.what, _frozen(self.arguments), _frozen(self.options)))
 
     def __repr__(self) -> str:
         what = repr(self.what) if isinstance(self.what, str) else self.name
-        words = {**self._words(), **self.options}
+        words = {**self.arguments, **self.options}
         return f"NetworkSpec({', '.join([what, *(f'{name}={value!r}' for name, value in words.items())])})"
 
     @property
@@ -177,7 +177,7 @@ class NetworkSpec:
 
     def replace(self, **changes: Any) -> Self:
         """Return the description with other sizes, budget, seed or options."""
-        made = type(self)(changes.pop("what", self.what), **{**self._words(), "options": self.options, **changes})
+        made = type(self)(changes.pop("what", self.what), **{**self.arguments, "options": self.options, **changes})
         object.__setattr__(made, "recorded", self.recorded)
         return made
 
@@ -221,7 +221,7 @@ class NetworkSpec:
         """Return the description as JSON; of what only Python knows, words that no network can be built from."""
         what = _named(self.what)
         named = {"given": " ".join(repr(self.what).split())[:500]} if what is None else {"what": what}
-        found = {"version": NETWORK_VERSION, **named, **self._words()}
+        found = {"version": NETWORK_VERSION, **named, **self.arguments}
         if self.options:
             found["options"] = {name: _as_json(name, value) for name, value in self.options.items()}
         digest = self.recorded or self.digest
@@ -259,8 +259,9 @@ class NetworkSpec:
         rest = {name: value for name, value in options.items() if name not in sizes}
         return cls(own.name, **sizes, options={**rest, **more})
 
-    def _words(self) -> dict[str, Any]:
-        """Return the arguments that differ from their defaults, without the network's own options."""
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The arguments that differ from their defaults: sizes, budget and seed, without the network's options."""
         budget = {"parameters": self.parameters, "count": self.count, "readout_size": self.readout_size}
         usual = {"parameters": None, "count": "recurrent", "readout_size": 0, "seed": 0}
         more = {name: value for name, value in {**budget, "seed": self.seed}.items() if value != usual[name]}
