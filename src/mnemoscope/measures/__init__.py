@@ -15,6 +15,14 @@ from mnemoscope.measures.lyapunov import LyapunovExponents, lyapunov_exponents
 from mnemoscope.measures.rac_graph.contraction import contract_rac, to_quimb
 from mnemoscope.measures.rac_graph.measure import FIGURES, TensorNetwork, tensor_network, tensor_network_figure
 from mnemoscope.measures.registry import MEASURES, Measure, get, measure, names
+from mnemoscope.measures.relations import (
+    EncoderGeometry,
+    RelationalDependence,
+    RelationMatrix,
+    encoder_geometry,
+    relation_matrix,
+    relational_dependence,
+)
 from mnemoscope.measures.separation.conjecture import ConjectureLab, conjecture_lab
 from mnemoscope.measures.separation.rank import SeparationRank, separation_rank
 from mnemoscope.measures.separation.saturation import SeparationSaturation, separation_saturation
@@ -34,6 +42,7 @@ __all__ = [
     "CPRank",
     "ConjectureLab",
     "CopyCapacity",
+    "EncoderGeometry",
     "FisherMemory",
     "GradientNorms",
     "Kreiss",
@@ -47,6 +56,8 @@ __all__ = [
     "PolynomialDegree",
     "Pseudospectrum",
     "QueueFisherMemory",
+    "RelationMatrix",
+    "RelationalDependence",
     "Resources",
     "SeparationRank",
     "SeparationSaturation",
@@ -61,6 +72,7 @@ __all__ = [
     "copy_capacity",
     "cp_rank",
     "dependency_depths",
+    "encoder_geometry",
     "fisher_memory",
     "get",
     "gradient_norms",
@@ -76,6 +88,8 @@ __all__ = [
     "polynomial_degree",
     "pseudospectrum",
     "queue_fisher_memory",
+    "relation_matrix",
+    "relational_dependence",
     "resources",
     "separation_rank",
     "separation_saturation",
