@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mnemoscope.measures.rac_graph.measure import tensor_network_figure
+from mnemoscope.measures.rac_graph.cut import tensor_network_figure
 from mnemoscope.report.chart import save
 
 

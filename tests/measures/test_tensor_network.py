@@ -6,19 +6,17 @@ import math
 import sys
 from collections import Counter
 from fractions import Fraction
-from importlib import import_module
 
 import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mnemoscope.studies.claims.base import CLAIMS
 
 from mnemoscope.core.errors import UserError
 from mnemoscope.measures.rac_graph.contraction import contract_rac, to_quimb
+from mnemoscope.measures.rac_graph.cut import FIGURES, tensor_network, tensor_network_figure
 from mnemoscope.measures.rac_graph.graph import build_graph
-from mnemoscope.measures.rac_graph.measure import FIGURES, tensor_network, tensor_network_figure
 from mnemoscope.measures.separation.rank import separation_rank
 from mnemoscope.nn import RAC
 from mnemoscope.report.chart import save
@@ -262,11 +260,3 @@ def test_bad_unit_and_nan_weights():
     network.weight_hh_l0.data[0, 0] = math.nan
     with pytest.raises(UserError, match="weight_hh_l0 must be finite"):
         contract_rac(network, np.ones((2, 2)))
-
-
-@pytest.mark.parametrize(
-    "name", ["ziv-claim-3", "ziv-tensor-network", "ziv-claim-4", "ziv-network-growth", "ziv-min-cut"]
-)
-def test_claims(name):
-    assert import_module("mnemoscope.studies.claims.tensor_network")
-    assert CLAIMS[name].check(5).confirmed

@@ -1,103 +1,84 @@
-"""Instruments: each takes a network or its matrices and returns a result. Nothing is trained."""
+"""Instruments: each takes a network or its matrices and returns a result. Nothing is trained.
 
-from mnemoscope.measures.attention import AttentionPaths, attention_kappa, attention_paths, dependency_depths
-from mnemoscope.measures.capacity.memory import MemoryCapacity, memory_capacity
-from mnemoscope.measures.copying import CopyCapacity, copy_capacity
-from mnemoscope.measures.cost.network import Resources, resources
-from mnemoscope.measures.degree import PolynomialDegree, polynomial_degree
-from mnemoscope.measures.embedding import LatentEmbeddingOfNetwork, latent_embedding
-from mnemoscope.measures.fisher.matrix import MatrixFisherMemory, matrix_fisher_memory
-from mnemoscope.measures.fisher.network import NetworkFisherMemory, network_fisher_memory
-from mnemoscope.measures.fisher.queue import QueueFisherMemory, queue_fisher_memory
-from mnemoscope.measures.fisher.vector import FisherMemory, fisher_memory
-from mnemoscope.measures.gradients import GradientNorms, gradient_norms
-from mnemoscope.measures.lyapunov import LyapunovExponents, lyapunov_exponents
-from mnemoscope.measures.rac_graph.contraction import contract_rac, to_quimb
-from mnemoscope.measures.rac_graph.measure import FIGURES, TensorNetwork, tensor_network, tensor_network_figure
-from mnemoscope.measures.registry import MEASURES, Measure, get, measure, names
-from mnemoscope.measures.relations import (
-    EncoderGeometry,
-    RelationalDependence,
-    RelationMatrix,
-    encoder_geometry,
-    relation_matrix,
-    relational_dependence,
-)
-from mnemoscope.measures.separation.conjecture import ConjectureLab, conjecture_lab
-from mnemoscope.measures.separation.rank import SeparationRank, separation_rank
-from mnemoscope.measures.separation.saturation import SeparationSaturation, separation_saturation
-from mnemoscope.measures.spectral.kreiss import Kreiss, kreiss_constant
-from mnemoscope.measures.spectral.matrix import Spectrum, spectrum
-from mnemoscope.measures.spectral.pseudo import Pseudospectrum, pseudospectrum
-from mnemoscope.measures.spectral.series import Spectra, spectra
-from mnemoscope.measures.tensor_train.cores import tt_ranks
-from mnemoscope.measures.tensor_train.cp import CPRank, cp_rank
-from mnemoscope.measures.tensor_train.odd_even import OddEvenRank, odd_even_rank
-from mnemoscope.measures.tracking import StateTrackingWitness, state_tracking_witness
+A name is imported, with what it needs and nothing else, when it is first used. `names` lists the measures, `get` gives
+one with what it takes, needs and costs.
+"""
 
-__all__ = [
-    "FIGURES",
-    "MEASURES",
-    "AttentionPaths",
-    "CPRank",
-    "ConjectureLab",
-    "CopyCapacity",
-    "EncoderGeometry",
-    "FisherMemory",
-    "GradientNorms",
-    "Kreiss",
-    "LatentEmbeddingOfNetwork",
-    "LyapunovExponents",
-    "MatrixFisherMemory",
-    "Measure",
-    "MemoryCapacity",
-    "NetworkFisherMemory",
-    "OddEvenRank",
-    "PolynomialDegree",
-    "Pseudospectrum",
-    "QueueFisherMemory",
-    "RelationMatrix",
-    "RelationalDependence",
-    "Resources",
-    "SeparationRank",
-    "SeparationSaturation",
-    "Spectra",
-    "Spectrum",
-    "StateTrackingWitness",
-    "TensorNetwork",
-    "attention_kappa",
-    "attention_paths",
-    "conjecture_lab",
-    "contract_rac",
-    "copy_capacity",
-    "cp_rank",
-    "dependency_depths",
-    "encoder_geometry",
-    "fisher_memory",
-    "get",
-    "gradient_norms",
-    "kreiss_constant",
-    "latent_embedding",
-    "lyapunov_exponents",
-    "matrix_fisher_memory",
-    "measure",
-    "memory_capacity",
-    "names",
-    "network_fisher_memory",
-    "odd_even_rank",
-    "polynomial_degree",
-    "pseudospectrum",
-    "queue_fisher_memory",
-    "relation_matrix",
-    "relational_dependence",
-    "resources",
-    "separation_rank",
-    "separation_saturation",
-    "spectra",
-    "spectrum",
-    "state_tracking_witness",
-    "tensor_network",
-    "tensor_network_figure",
-    "to_quimb",
-    "tt_ranks",
-]
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mnemoscope.measures.attention import *
+    from mnemoscope.measures.capacity.memory import *
+    from mnemoscope.measures.copying import *
+    from mnemoscope.measures.cost.network import *
+    from mnemoscope.measures.degree import *
+    from mnemoscope.measures.dynamics import *
+    from mnemoscope.measures.embedding import *
+    from mnemoscope.measures.fisher.matrix import *
+    from mnemoscope.measures.fisher.network import *
+    from mnemoscope.measures.fisher.queue import *
+    from mnemoscope.measures.fisher.vector import *
+    from mnemoscope.measures.gradients import *
+    from mnemoscope.measures.lyapunov import *
+    from mnemoscope.measures.rac_graph.contraction import *
+    from mnemoscope.measures.rac_graph.cut import *
+    from mnemoscope.measures.registry import *
+    from mnemoscope.measures.separation.conjecture import *
+    from mnemoscope.measures.separation.rank import *
+    from mnemoscope.measures.separation.saturation import *
+    from mnemoscope.measures.spectral.kreiss import *
+    from mnemoscope.measures.spectral.matrix import *
+    from mnemoscope.measures.spectral.pseudo import *
+    from mnemoscope.measures.spectral.series import *
+    from mnemoscope.measures.tensor_train.cores import *
+    from mnemoscope.measures.tensor_train.cp import *
+    from mnemoscope.measures.tensor_train.odd_even import *
+    from mnemoscope.measures.tracking import *
+
+_FILES = {
+    "attention": ("AttentionPaths", "attention_kappa", "attention_paths", "dependency_depths"),
+    "capacity.memory": ("MemoryCapacity", "memory_capacity"),
+    "copying": ("CopyCapacity", "copy_capacity"),
+    "cost.network": ("Resources", "resources"),
+    "degree": ("PolynomialDegree", "polynomial_degree"),
+    "dynamics": ("Dynamics",),
+    "embedding": ("LatentEmbeddingOfNetwork", "latent_embedding"),
+    "fisher.matrix": ("MatrixFisherMemory", "matrix_fisher_memory"),
+    "fisher.network": ("NetworkFisherMemory", "network_fisher_memory"),
+    "fisher.queue": ("QueueFisherMemory", "queue_fisher_memory"),
+    "fisher.vector": ("FisherMemory", "fisher_memory"),
+    "gradients": ("GradientNorms", "gradient_norms"),
+    "lyapunov": ("LyapunovExponents", "lyapunov_exponents"),
+    "rac_graph.contraction": ("contract_rac", "to_quimb"),
+    "rac_graph.cut": ("FIGURES", "TensorNetwork", "tensor_network", "tensor_network_figure"),
+    "registry": ("MEASURES", "Cost", "Measure", "get", "measure", "names"),
+    "separation.conjecture": ("SeparationConjecture", "separation_conjecture"),
+    "separation.rank": ("SeparationRank", "separation_rank"),
+    "separation.saturation": ("SeparationSaturation", "separation_saturation"),
+    "spectral.kreiss": ("Kreiss", "kreiss_constant"),
+    "spectral.matrix": ("Spectrum", "spectrum"),
+    "spectral.pseudo": ("Pseudospectrum", "pseudospectrum"),
+    "spectral.series": ("Spectra", "spectra"),
+    "tensor_train.cores": ("tt_ranks",),
+    "tensor_train.cp": ("CPRank", "cp_rank"),
+    "tensor_train.odd_even": ("OddEvenRank", "odd_even_rank"),
+    "tracking": ("StateTrackingWitness", "state_tracking_witness"),
+}
+"""The public names of each file. `tests/measures/test_registry.py` compares them with what the files export."""
+
+_HOMES = {name: file for file, public in _FILES.items() for name in public}
+
+__all__ = list(_HOMES)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'mnemoscope.measures' has no attribute {name!r}")
+    return getattr(import_module(f"mnemoscope.measures.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

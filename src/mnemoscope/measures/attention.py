@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -11,20 +11,13 @@ from mnemoscope.core.arrays import positive
 from mnemoscope.core.errors import Description, UserError, choice, expected
 from mnemoscope.core.memory import allowance, require
 from mnemoscope.core.result import Result, result
-from mnemoscope.measures.registry import measure
-from mnemoscope.report.chart import HEIGHT, Chart, beside, heat_map, lines
+from mnemoscope.measures.registry import Cost, measure
 from mnemoscope.theory.formulas.attention import attention_matrix, uniform_attention, uniform_attention_exponent
 
-__all__ = [
-    "AttentionPaths",
-    "attention_kappa",
-    "attention_paths",
-    "dependency_depths",
-    "norms_of_powers",
-    "norms_of_products",
-    "norms_of_totals",
-    "path_weights",
-]
+if TYPE_CHECKING:
+    from mnemoscope.report.chart import Chart
+
+__all__ = ["AttentionPaths", "attention_kappa", "attention_paths", "dependency_depths"]
 
 _CAP = 1e300
 
@@ -224,6 +217,8 @@ class AttentionPaths(Result):
 
     def plot(self) -> Chart:
         """Draw the norms by lag, one curve for each number of intermediate states, and all of them as a map."""
+        from mnemoscope.report.chart import HEIGHT, beside, heat_map, lines
+
         lags = np.arange(len(self.totals))
         floor = float(self.totals.max()) * _FLOOR
         count = 1 + int(np.flatnonzero((self.norms > floor).any(axis=0)).max(initial=0))
@@ -252,7 +247,15 @@ class AttentionPaths(Result):
         return beside(curves, cells.properties(height=HEIGHT))
 
 
-@measure("attention-paths", kinds=(), matrices={"V": "matrix", "attention": "attention"})
+_COST = Cost(
+    time={"T^2 K S^2": 5e-11, "T K S^3": 1e-9},
+    memory="T K S^2",
+    sizes={"T": lambda given: len(given["attention"]), "K": lambda given: given["skips"] or len(given["attention"])},
+    letters={"K": "states that a path passes at most"},
+)
+
+
+@measure("attention-paths", kinds=(), matrices={"V": "matrix", "attention": "attention"}, cost=_COST)
 def attention_paths(
     V: Any,
     attention: Any,

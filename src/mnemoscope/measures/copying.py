@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -12,10 +12,9 @@ from mnemoscope.core.errors import UserError
 from mnemoscope.core.result import Result, result
 from mnemoscope.core.ring import Real
 from mnemoscope.measures.dynamics import Dynamics, prepare
-from mnemoscope.measures.registry import measure
+from mnemoscope.measures.registry import Cost, measure
 from mnemoscope.nn.first_order import FirstOrder
 from mnemoscope.nn.recurrent import Recurrent
-from mnemoscope.report import chart
 from mnemoscope.theory.formulas.copying import copy_frontier, copy_limit, copy_parameters
 from mnemoscope.theory.formulas.linear import (
     LinearLayer,
@@ -25,7 +24,10 @@ from mnemoscope.theory.formulas.linear import (
     transfer_degrees,
 )
 
-__all__ = ["CopyCapacity", "copy_capacity", "layers_of"]
+if TYPE_CHECKING:
+    from mnemoscope.report import chart
+
+__all__ = ["CopyCapacity", "copy_capacity"]
 
 _WHAT = "copy_capacity"
 
@@ -89,6 +91,8 @@ class CopyCapacity(Result):
 
     def plot(self) -> chart.Chart:
         """Draw the error of the best readout by lag, beside the networks that copy as far as this size allows."""
+        from mnemoscope.report import chart
+
         past = np.arange(len(self.errors))
         series = {"best readout": (past, self.errors)}
         if len(self.lags):
@@ -115,7 +119,10 @@ class CopyCapacity(Result):
         return chart.beside(errors, frontier)
 
 
-@measure("copy-capacity", kinds=("recurrent",), needs=())
+_COST = Cost(time={"S^3": 1.1e-7}, memory="S^2")
+
+
+@measure("copy-capacity", kinds=("recurrent",), needs=(), cost=_COST)
 def copy_capacity(network: nn.Module | Dynamics, horizon: int | None = None) -> CopyCapacity:
     r"""Return the lags that a deep linear network copies exactly, from its transfer function.
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 from math import comb, prod
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from jaxtyping import Int64, UInt64
@@ -16,12 +17,14 @@ from mnemoscope.core.prime import PRIMES, Prime
 from mnemoscope.core.result import Result, result
 from mnemoscope.core.ring import Symbolic
 from mnemoscope.measures.dynamics import Dynamics, prepare
-from mnemoscope.measures.registry import measure
+from mnemoscope.measures.registry import Cost, measure
 from mnemoscope.nn.networks.cprnn import CPBIRNN
-from mnemoscope.report import chart
 from mnemoscope.theory.formulas.degree import birnn_degree, birnn_input_degree, cp_image_dimension
 
-__all__ = ["PolynomialDegree", "image_rank", "line_degrees", "polynomial_degree", "symbolic_degrees"]
+if TYPE_CHECKING:
+    from mnemoscope.report import chart
+
+__all__ = ["PolynomialDegree", "polynomial_degree"]
 
 Values = UInt64[np.ndarray, "points quantities"]
 _ENTRIES = 1 << 20  # of a batch's largest array
@@ -192,6 +195,8 @@ class PolynomialDegree(Result):
 
     def plot(self, step: int = 1) -> chart.Chart:
         """Draw the degree in x_s by step and layer, s = `step`."""
+        from mnemoscope.report import chart
+
         step = positive_int("step", step)
         if step > self.horizon:
             raise expected("step", f"from 1 to {self.horizon}", step)
@@ -209,7 +214,19 @@ class PolynomialDegree(Result):
         return drawn.properties(height=min(chart.WIDTH, 45 * count))
 
 
-@measure("polynomial-degree", kinds=("recurrent",), needs=("polynomial",))
+_COST = Cost(
+    time={"D T L S^2": 4e-7, "D^2 T L": 1e-8},
+    memory="D T L",
+    sizes={
+        "T": "horizon",
+        "L": lambda given: given.get("num_layers", 1),
+        "D": lambda given: math.comb(given["horizon"] + given.get("num_layers", 1) - 1, given.get("num_layers", 1)),
+    },
+    letters={"D": "points on a line, C(T + L - 1, L)"},
+)
+
+
+@measure("polynomial-degree", kinds=("recurrent",), needs=("polynomial",), cost=_COST)
 def polynomial_degree(
     network: nn.Module | Dynamics, horizon: int, *, method: str = "interpolation", seed: int = 0
 ) -> PolynomialDegree:

@@ -17,7 +17,6 @@ from torch.nn.parameter import is_lazy
 from torch.utils._pytree import tree_map
 
 from mnemoscope.core.errors import Description, UserError, expected
-from mnemoscope.nn.adapt import adapt
 from mnemoscope.nn.recurrent import Recurrent
 from mnemoscope.nn.state import State
 
@@ -300,7 +299,11 @@ def prepare(network: nn.Module | Dynamics, *, what: str, device: str | None = No
     if not isinstance(network, nn.Module):
         raise expected("network", "a torch.nn.Module", Description(f"a {type(network).__name__}"))
     _check_finite(network)
-    adapted = network if isinstance(network, Recurrent) else adapt(network)
+    adapted: nn.Module = network
+    if not isinstance(network, Recurrent):
+        from mnemoscope.nn.adapt import adapt  # only strangers need it
+
+        adapted = adapt(network)
     kind = getattr(adapted, "kind", None)
     if not isinstance(adapted, Recurrent):
         raise UserError(f"{what} needs a network of kind 'recurrent', got {type(network).__name__} of kind {kind!r}")

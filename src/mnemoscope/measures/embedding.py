@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from jaxtyping import Float
@@ -12,10 +12,12 @@ from mnemoscope.core.arrays import positive
 from mnemoscope.core.result import Result, result
 from mnemoscope.measures.copying import layers_of
 from mnemoscope.measures.dynamics import Dynamics, prepare
-from mnemoscope.measures.registry import measure
-from mnemoscope.report import chart
+from mnemoscope.measures.registry import Cost, measure
 from mnemoscope.theory.formulas.linear import LatentEmbedding, LinearLayer, is_deep, unrolled_states
 from mnemoscope.theory.formulas.linear import latent_embedding as embed
+
+if TYPE_CHECKING:
+    from mnemoscope.report import chart
 
 __all__ = ["LatentEmbeddingOfNetwork", "latent_embedding"]
 
@@ -68,12 +70,17 @@ class LatentEmbeddingOfNetwork(Result):
 
     def plot(self) -> chart.Chart:
         """Draw the recurrent matrix of the wide layer: block by block, zero above the diagonal."""
+        from mnemoscope.report import chart
+
         return chart.heat_map(
             self.weight_hh, x="unit j", y="unit i", value="V_ij", title="Recurrent matrix", diverging=True
         )
 
 
-@measure("latent-embedding", kinds=("recurrent",), needs=("matrix",))
+_COST = Cost(time={"S^4": 1e-10}, memory="S^2")
+
+
+@measure("latent-embedding", kinds=("recurrent",), needs=("matrix",), cost=_COST)
 def latent_embedding(
     network: nn.Module | Dynamics, *, tolerance: float = 1e-4, seed: int = 0
 ) -> LatentEmbeddingOfNetwork:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -16,11 +16,13 @@ from mnemoscope.core.errors import Description, expected, positive_int
 from mnemoscope.core.result import Result, result
 from mnemoscope.measures.dynamics import Dynamics, few_threads
 from mnemoscope.measures.growth import fit_growth
-from mnemoscope.measures.registry import measure
+from mnemoscope.measures.registry import Cost, measure
 from mnemoscope.measures.trajectory import Path, drive
-from mnemoscope.report import chart
 
-__all__ = ["GradientNorms", "Source", "go_back", "gradient_norms", "of_loss", "random_readout"]
+if TYPE_CHECKING:
+    from mnemoscope.report import chart
+
+__all__ = ["GradientNorms", "gradient_norms"]
 
 _PROBES = 64
 
@@ -214,6 +216,8 @@ class GradientNorms(Result):
 
     def plot(self) -> chart.Chart:
         """Draw log10 of the norm by lag, with a band of one standard deviation over trajectories."""
+        from mnemoscope.report import chart
+
         lags, ten = np.arange(len(self.norms), dtype=float), math.log(10)
         middle = self.log_norms
         low, high = (middle - self.spread) / ten, (middle + self.spread) / ten
@@ -226,7 +230,10 @@ class GradientNorms(Result):
         )
 
 
-@measure("gradients", kinds=("recurrent",), needs=("jacobian",), quick={"trajectories": 8, "horizon": 200})
+_COST = Cost(time={"B T S^2": 4e-10, "T": 2.5e-4}, memory="B T S", sizes={"T": "horizon", "B": "trajectories"})
+
+
+@measure("gradients", kinds=("recurrent",), needs=("jacobian",), quick={"trajectories": 8, "horizon": 200}, cost=_COST)
 def gradient_norms(
     network: nn.Module | Dynamics,
     *,
@@ -298,6 +305,7 @@ def gradient_norms(
     given = None if inputs is None else _inputs(inputs, flow)
     steps = positive_int("horizon", horizon) if given is None else given.shape[0]
     count = positive_int("trajectories", trajectories) if given is None else given.shape[1]
+    _COST.require_end(_WHAT, S=flow.size, T=steps, B=count)
     with few_threads(flow.size):
         path = drive(
             flow,
@@ -335,7 +343,7 @@ def _finish(logs: Float[np.ndarray, "lags trajectories"], source: Source) -> Gra
         status="exact" if logs.shape[1] == 1 else "estimate",
         digits=None,
         assumptions=source.said,
-        cost="O(trajectories T S^2) time for S state numbers and T steps",
+        cost=str(_COST),
         norms=np.exp(mean),
         log_norms=mean,
         spread=spread,

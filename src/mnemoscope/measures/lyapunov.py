@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import scipy.linalg
@@ -15,11 +15,13 @@ from mnemoscope.core.arrays import non_negative
 from mnemoscope.core.errors import expected, positive_int
 from mnemoscope.core.result import Result, result
 from mnemoscope.measures.dynamics import Dynamics, few_threads
-from mnemoscope.measures.registry import measure
+from mnemoscope.measures.registry import Cost, measure
 from mnemoscope.measures.trajectory import Path, constant_jacobians, drive
-from mnemoscope.report import chart
 
-__all__ = ["LyapunovExponents", "log_moduli", "lyapunov_exponents"]
+if TYPE_CHECKING:
+    from mnemoscope.report import chart
+
+__all__ = ["LyapunovExponents", "lyapunov_exponents"]
 
 
 def log_moduli(matrix: Float[np.ndarray, "n n"]) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
@@ -98,6 +100,8 @@ class LyapunovExponents(Result):
 
     def plot(self) -> chart.Chart:
         """Draw the spectrum; exponents of minus infinity are left out."""
+        from mnemoscope.report import chart
+
         index = np.arange(1, len(self.exponents) + 1)
         series = {"exponent": (index, self.exponents), "zero": (index[[0, -1]], np.zeros(2))}
         lost = int(np.isneginf(self.exponents).sum())
@@ -110,11 +114,15 @@ class LyapunovExponents(Result):
         )
 
 
+_COST = Cost(time={"B T S^3": 2.5e-10, "B T": 1e-4}, memory="B T S", sizes={"T": "horizon", "B": "trajectories"})
+
+
 @measure(
     "lyapunov",
     kinds=("recurrent",),
     needs=("jacobian",),
     quick={"trajectories": 2, "horizon": 200, "transient": 50},
+    cost=_COST,
 )
 def lyapunov_exponents(
     network: nn.Module | Dynamics,
@@ -192,6 +200,7 @@ def lyapunov_exponents(
         fixed = constant_jacobians(flow)
         if fixed is not None and units.shape[0] == flow.size:
             return _of_matrix(fixed.state[0].cpu().numpy(), wanted)
+        _COST.require_end(_WHAT, S=flow.size, T=skipped + steps, B=trajectories)
         generator = torch.Generator().manual_seed(seed)
         path = drive(
             flow,
@@ -242,7 +251,7 @@ def _finish(logs: Float[np.ndarray, "time batch count"]) -> LyapunovExponents:
         status="estimate",
         digits=None,
         assumptions=("the trajectories visit what the network visits in the long run",),
-        cost="O(trajectories T S^2 (S + count)) time for S state numbers and T steps",
+        cost=str(_COST),
         exponents=exponents[order],
         stderr=stderr[order],
         drift=float(halves[1] - halves[0]) if np.isfinite(halves).all() else 0.0,

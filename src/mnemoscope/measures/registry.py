@@ -1,16 +1,19 @@
-"""The table of measures: names, what each takes and needs, and how one is called."""
+"""Table of measures: their names, what each takes, needs and costs, and how one is called."""
 
 from __future__ import annotations
 
 import inspect
+import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from mnemoscope.core.errors import UserError
 from mnemoscope.core.registry import Registry
 from mnemoscope.core.result import Result
 
-__all__ = ["MEASURES", "NEEDS", "Measure", "get", "measure", "names"]
+__all__ = ["MEASURES", "Cost", "Measure", "get", "measure", "names"]
 
 NEEDS = {
     "matrix": "its matrices",
@@ -20,12 +23,115 @@ NEEDS = {
 }
 """What a measure can need of a network, in words."""
 
+HOMES = {
+    "attention-paths": "attention",
+    "copy-capacity": "copying",
+    "cp-rank": "tensor_train.cp",
+    "fisher": "fisher.vector",
+    "gradients": "gradients",
+    "latent-embedding": "embedding",
+    "lyapunov": "lyapunov",
+    "matrix-fisher": "fisher.matrix",
+    "memory-capacity": "capacity.memory",
+    "network-fisher": "fisher.network",
+    "odd-even-rank": "tensor_train.odd_even",
+    "polynomial-degree": "degree",
+    "pseudospectrum": "spectral.pseudo",
+    "queue-fisher": "fisher.queue",
+    "resources": "cost.network",
+    "separation-conjecture": "separation.conjecture",
+    "separation-rank": "separation.rank",
+    "separation-saturation": "separation.saturation",
+    "spectrum": "spectral.matrix",
+    "state-tracking-witness": "tracking",
+    "tensor-network": "rac_graph.cut",
+}
+"""The file of each measure, imported when the measure is asked for. `tests/measures/test_registry.py` keeps it true."""
+
+LONGEST = 6 * 3600.0
+"""Seconds from which on a measure is refused: it would not end while anybody waits."""
+
+LETTERS = {
+    "S": "numbers in a state",
+    "T": "steps",
+    "B": "trajectories",
+    "d": "inputs",
+    "L": "layers",
+    "P": "samples",
+}
+"""What the letters of a cost mean where it does not say so itself."""
+
 F = TypeVar("F", bound=Callable[..., Result])
 
 
 @dataclass(frozen=True)
+class Cost:
+    """Time and memory of a measure, as functions of its sizes. Text and estimate are one statement.
+
+    Attributes
+    ----------
+    time
+        Products of sizes, and the seconds that a unit of each takes on one core of a common machine; what grows
+        fastest comes first: ``{"B T S^3": 2.5e-10, "T": 1e-4}``.
+    memory
+        The product with which the memory grows: ``"B T S d"``.
+    sizes
+        The argument that a letter is (of several, separated by spaces, the first that is given), or a function of all
+        arguments and of S and d, which are the network's own.
+    letters
+        What letters mean that `LETTERS` does not know.
+
+    Examples
+    --------
+    >>> cost = Cost(time={"B T S^3": 1e-9, "T": 1e-4}, memory="B T S", sizes={"T": "horizon", "B": "trajectories"})
+    >>> print(cost)
+    O(B T S^3) time, O(B T S) memory; B trajectories, S numbers in a state, T steps
+    >>> round(cost.seconds({"B": 4, "T": 100, "S": 100}), 3)
+    0.41
+    """
+
+    time: Mapping[str, float]
+    memory: str
+    sizes: Mapping[str, str | Callable[[Mapping[str, Any]], float]] = field(default_factory=dict)
+    letters: Mapping[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        leading = next(iter(self.time))
+        used = sorted(set(re.findall(r"(?<![A-Za-z])[A-Za-z](?![A-Za-z])", f"{leading} {self.memory}")), key=str.lower)
+        meaning = {**LETTERS, **self.letters}
+        words = ", ".join(f"{letter} {meaning[letter]}" for letter in used)
+        return f"O({leading}) time, O({self.memory}) memory; {words}"
+
+    def seconds(self, sizes: Mapping[str, float]) -> float:
+        """Return about how long it takes, on one core of a common machine."""
+        return sum(rate * _product(term, sizes) for term, rate in self.time.items())
+
+    def require_end(self, what: str, **sizes: float) -> None:
+        """Raise where it would take longer than anybody waits."""
+        seconds = self.seconds(sizes)
+        if seconds <= LONGEST:
+            return
+        given = ", ".join(f"{letter} = {size:g}" for letter, size in sizes.items())
+        raise UserError(
+            f"{what} would take about {seconds / 3600:.0f} hours for {given}: it grows as {next(iter(self.time))};"
+            " fewer steps, fewer trajectories or a smaller network would end"
+        )
+
+
+def _product(term: str, sizes: Mapping[str, float]) -> float:
+    """Return the value of ``"B T S^3"``; an exponent may be a letter, and ``log(T)`` is a factor."""
+    value = 1.0
+    for factor in term.split():
+        base, _, power = factor.partition("^")
+        logarithm = re.fullmatch(r"log\((\w)\)", base)
+        size = max(1.0, math.log2(max(sizes[logarithm[1]], 1.0))) if logarithm else sizes[base]
+        value *= float(size) ** (float(sizes[power]) if power.isalpha() else float(power or 1))
+    return value
+
+
+@dataclass(frozen=True)
 class Measure:
-    """What a measure says of itself.
+    """A measure, and what it says of itself.
 
     Attributes
     ----------
@@ -44,6 +150,8 @@ class Measure:
         (its first argument is then the network).
     quick
         Arguments of a quick look, for the ``--quick`` set; None: not part of it.
+    cost
+        What it costs; None: nobody said so.
     """
 
     name: str
@@ -53,14 +161,43 @@ class Measure:
     matrices: Mapping[str, str] = field(default_factory=dict)
     of_network: Callable[..., Result] | None = None
     quick: Mapping[str, Any] | None = None
+    cost: Cost | None = None
 
     @property
     def summary(self) -> str:
         """The first sentence of the function's docstring."""
         return " ".join((inspect.getdoc(self.function) or "").partition("\n\n")[0].split())
 
+    def seconds(self, state_size: int, input_size: int = 1, **arguments: Any) -> float | None:
+        """Return about how long it takes for a network of this size and these arguments; None where nobody said so.
 
-MEASURES: Registry[Measure] = Registry("measure", "mnemoscope.measures", Measure)
+        Examples
+        --------
+        >>> from mnemoscope.measures import get
+        >>> fisher = get("network-fisher")
+        >>> 7 < fisher.seconds(2048, horizon=500) / fisher.seconds(1024, horizon=500) < 8
+        True
+        """
+        if self.cost is None:
+            return None
+        parameters = inspect.signature(self.function).parameters.values()
+        known = {each.name: each.default for each in parameters if each.default is not each.empty}
+        known |= {"S": state_size, "d": input_size, **arguments}
+        sizes = {"S": float(state_size), "d": float(input_size)}
+        for letter, source in self.cost.sizes.items():
+            if callable(source):
+                sizes[letter] = float(source(known))
+            else:
+                sizes[letter] = float(next(known[name] for name in source.split() if known.get(name) is not None))
+        return self.cost.seconds(sizes)
+
+
+MEASURES: Registry[Measure] = Registry(
+    "measure",
+    "mnemoscope.measures",
+    Measure,
+    table={name: f"mnemoscope.measures.{home}" for name, home in HOMES.items()},
+)
 
 
 def measure(name: str, **facts: Any) -> Callable[[F], F]:

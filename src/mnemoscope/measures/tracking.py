@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -12,21 +12,16 @@ from torch import Tensor, nn
 from mnemoscope.core.errors import UserError, positive_int
 from mnemoscope.core.result import Result, result
 from mnemoscope.measures.dynamics import Dynamics
-from mnemoscope.measures.registry import measure
+from mnemoscope.measures.registry import Cost, measure
 from mnemoscope.nn.first_order import FirstOrder
 from mnemoscope.nn.networks.second_order import SecondOrderRNN
 from mnemoscope.nn.recurrent import Recurrent
-from mnemoscope.report import chart
 from mnemoscope.theory.formulas.tracking import product_tracker
 
-__all__ = [
-    "Confused",
-    "StateTrackingWitness",
-    "final_states",
-    "invisible_pair",
-    "search_pair",
-    "state_tracking_witness",
-]
+if TYPE_CHECKING:
+    from mnemoscope.report import chart
+
+__all__ = ["StateTrackingWitness", "state_tracking_witness"]
 
 _PATIENCE = 12
 _CLOSE = 1e-14
@@ -167,6 +162,8 @@ class StateTrackingWitness(Result):
 
     def plot(self) -> chart.Chart:
         """Draw both histories (the input in which the 2RNN sees them differ most), and the distances of the states."""
+        from mnemoscope.report import chart
+
         shown = int(np.abs(np.subtract(*self.tracker_outputs)).argmax())
         steps = np.arange(1, self.horizon + 1)
         which = f" {shown}" if self.input_size > 1 else ""
@@ -192,7 +189,19 @@ class StateTrackingWitness(Result):
         return chart.beside(histories, distances)
 
 
-@measure("state-tracking-witness", kinds=("recurrent",), needs=("jacobian",))
+_COST = Cost(
+    time={"I R T S^3": 1e-10, "I R T": 5e-5},
+    memory="T S^2",
+    sizes={
+        "T": lambda given: given["horizon"] or min(_LONGEST, given["S"] // given["d"] + 2),
+        "I": "iterations",
+        "R": "restarts",
+    },
+    letters={"I": "iterations of a search", "R": "searches"},
+)
+
+
+@measure("state-tracking-witness", kinds=("recurrent",), needs=("jacobian",), cost=_COST)
 def state_tracking_witness(
     network: nn.Module,
     horizon: int | None = None,

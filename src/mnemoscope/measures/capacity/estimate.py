@@ -71,6 +71,11 @@ def count(degree: int, lag: int) -> int:
     return math.comb(lag + degree, degree)
 
 
+def number_of_products(degree: int, lag: int) -> int:
+    """Return about how many products there are up to a degree, as many as an estimate takes by itself at most."""
+    return sum(min(count(each, lag), MOST_PRODUCTS) for each in range(1, degree + 1))
+
+
 def products(degree: int, lag: int, lags: int) -> Int[np.ndarray, "products degree"]:
     """Return the factors of every product of total degree `degree` at lags 0 .. `lag`, as rows of `table`.
 

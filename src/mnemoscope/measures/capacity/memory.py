@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float
 
 from mnemoscope.core.errors import choice
 from mnemoscope.core.result import Result, result
-from mnemoscope.measures.capacity.estimate import Experiment, estimate, variance
+from mnemoscope.measures.capacity.estimate import Experiment, estimate, number_of_products, variance
 from mnemoscope.measures.capacity.linear import LinearCapacity, finite_capacity, linear_capacity, noisy_capacity
 from mnemoscope.measures.capacity.network import (
     READS,
@@ -21,8 +21,10 @@ from mnemoscope.measures.capacity.network import (
     pair,
 )
 from mnemoscope.measures.dynamics import Dynamics, few_threads
-from mnemoscope.measures.registry import measure
-from mnemoscope.report import chart
+from mnemoscope.measures.registry import Cost, measure
+
+if TYPE_CHECKING:
+    from mnemoscope.report import chart
 
 __all__ = ["MemoryCapacity", "memory_capacity"]
 
@@ -91,6 +93,8 @@ class MemoryCapacity(Result):
 
     def plot(self) -> chart.Chart:
         """Draw the capacity by lag, a curve for each degree; beside it the totals by input scale, if swept."""
+        from mnemoscope.report import chart
+
         shown = self.profile[:, : self._end()]
         lags = np.arange(shown.shape[1])
         names = [_degree_name(d, len(shown)) for d in range(1, len(shown) + 1)]
@@ -121,12 +125,24 @@ def _degree_name(degree: int, degrees: int) -> str:
     return "linear" if degree == 1 else f"degree {degree}" if degrees > 1 else ""
 
 
+_COST = Cost(
+    time={"P S^2": 5.2e-10, "P S M": 8e-11, "P M": 8e-9, "P": 5e-6},
+    memory="P S",
+    sizes={
+        "P": lambda given: given["samples"] or max(8192, 16 * given["S"]),
+        "M": lambda given: number_of_products(given["degree"], given["lag"] or min(2 * given["S"], 512)),
+    },
+    letters={"M": "products of past inputs"},
+)
+
+
 @measure(
     "memory-capacity",
     kinds=("recurrent",),
     needs=(),
     matrices={"W": "matrix", "v": "input"},
     quick={"lag": 100},
+    cost=_COST,
 )
 def memory_capacity(
     network: Any,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import deepcopy
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import torch
@@ -17,12 +17,13 @@ from mnemoscope.core.result import Result, result
 from mnemoscope.measures.cost.step import Network, spent_on_steps, training_memory
 from mnemoscope.measures.dynamics import Dynamics, few_threads
 from mnemoscope.measures.growth import growth_exponent, slope
-from mnemoscope.measures.registry import measure
-from mnemoscope.nn.adapt import adapt
+from mnemoscope.measures.registry import Cost, measure
 from mnemoscope.nn.options import public_class
 from mnemoscope.nn.recurrent import Recurrent
 from mnemoscope.nn.sequence import SequenceNetwork
-from mnemoscope.report import chart
+
+if TYPE_CHECKING:
+    from mnemoscope.report import chart
 
 __all__ = ["Resources", "resources"]
 
@@ -120,6 +121,8 @@ class Resources(Result):
 
     def plot(self) -> chart.Chart:
         """Draw memory of training and time per step against the length."""
+        from mnemoscope.report import chart
+
         title = f"Memory of training: T^{self.exponent:.2f}"
         saved = chart.lines(
             {"saved": (self.lengths, self.memory / 2**20)},
@@ -148,11 +151,15 @@ def _micro(seconds: float) -> str:
     return f"{1e6 * seconds:.0f} µs" if seconds < 0.01 else f"{1e3 * seconds:.0f} ms"
 
 
-@measure(
-    "resources",
-    kinds=("recurrent", "sequence"),
-    quick={"lengths": (64, 128, 256, 512), "repeats": 3},
+_COST = Cost(
+    time={"R T S^2": 1e-10, "R T": 1.2e-4},
+    memory="T S",
+    sizes={"T": lambda given: max(given["lengths"]), "R": lambda given: given["repeats"] + 2},
+    letters={"R": "passes"},
 )
+
+
+@measure("resources", kinds=("recurrent", "sequence"), quick={"lengths": (64, 128, 256, 512), "repeats": 3}, cost=_COST)
 def resources(
     network: nn.Module | Dynamics,
     *,
@@ -244,6 +251,8 @@ def resources(
 
 def _copy(network: Any) -> Network:
     """Return the network as a copy, so that nothing of the caller's changes."""
+    from mnemoscope.nn.adapt import adapt
+
     adapted = adapt(network.original if isinstance(network, Dynamics) else network)
     if not isinstance(adapted, Recurrent | SequenceNetwork):
         kind = Description(f"kind {getattr(adapted, 'kind', None)!r}")

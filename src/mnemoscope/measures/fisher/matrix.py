@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float
@@ -21,8 +21,10 @@ from mnemoscope.measures.fisher.engine import (
     unstable,
 )
 from mnemoscope.measures.fisher.published import published
-from mnemoscope.measures.registry import measure
-from mnemoscope.report.chart import Chart, lines
+from mnemoscope.measures.registry import Cost, measure
+
+if TYPE_CHECKING:
+    from mnemoscope.report.chart import Chart
 
 __all__ = ["MatrixFisherMemory", "matrix_fisher_memory"]
 
@@ -97,6 +99,8 @@ class MatrixFisherMemory(Result):
 
     def plot(self) -> Chart:
         """Draw the curve by lag, the exact and the published form together."""
+        from mnemoscope.report.chart import lines
+
         series = {f"{self.form}, total {self.total:.4g}": (np.arange(len(self.curve)), self.curve)}
         if self.form == "exact" and self.published_curve is not None:
             length = min(len(self.published_curve), len(self.curve))
@@ -122,7 +126,15 @@ COST = (
 _SPATIAL = 256  # state numbers up to which J^s is handed out: larger ones nobody reads
 
 
-@measure("matrix-fisher", kinds=(), needs=("matrix",), matrices={"U": "u", "V": "v", "W": "w"})
+_COST = Cost(
+    time={"S^3 log(T)": 2.6e-9, "S^2 T": 2e-9},
+    memory="S^2",
+    sizes={"T": lambda given: given["horizon"] or 1000},
+    letters={"S": "numbers in the matrix, less where U and V fall apart into blocks", "T": "lags"},
+)
+
+
+@measure("matrix-fisher", kinds=(), needs=("matrix",), matrices={"U": "u", "V": "v", "W": "w"}, cost=_COST)
 def matrix_fisher_memory(
     U: Any,
     V: Any,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import torch
@@ -19,11 +19,13 @@ from mnemoscope.measures.dynamics import Dynamics, Jacobians, few_threads
 from mnemoscope.measures.fisher.conventions import trusted_digits
 from mnemoscope.measures.fisher.linearised import BLOCK, SETTLED, Propagated, best_direction, information, propagate
 from mnemoscope.measures.fisher.vector import FisherMemory, fisher_memory
-from mnemoscope.measures.registry import measure
+from mnemoscope.measures.registry import Cost, measure
 from mnemoscope.measures.trajectory import constant_jacobians, drive
-from mnemoscope.report import chart
 
-__all__ = ["COST", "WHAT", "NetworkFisherMemory", "linear_memory", "network_fisher_memory", "rounded", "unsettled"]
+if TYPE_CHECKING:
+    from mnemoscope.report import chart
+
+__all__ = ["NetworkFisherMemory", "network_fisher_memory"]
 
 
 @result
@@ -82,6 +84,8 @@ class NetworkFisherMemory(Result):
 
     def plot(self) -> chart.Chart:
         """Draw the curve with its band of one standard error, as far as it can be seen."""
+        from mnemoscope.report import chart
+
         high = np.flatnonzero(self.curve > 1e-3 * self.curve.max(initial=0))
         lags = np.arange((int(high[-1]) if len(high) else 0) + 1)
         mean, error = self.curve[lags], np.nan_to_num(self.curve_stderr[lags])
@@ -94,11 +98,17 @@ class NetworkFisherMemory(Result):
         )
 
 
+_COST = Cost(
+    time={"B T S^3": 2.5e-10, "B T": 5e-5}, memory="B T S d", sizes={"T": "horizon longest", "B": "trajectories"}
+)
+
+
 @measure(
     "network-fisher",
     kinds=("recurrent",),
     needs=("jacobian",),
     quick={"trajectories": 4, "longest": 128, "washout": 32},
+    cost=_COST,
 )
 def network_fisher_memory(
     network: nn.Module | Dynamics,
@@ -187,6 +197,7 @@ def network_fisher_memory(
         fixed = constant_jacobians(flow)
         if fixed is not None:
             return linear_memory(fixed, flow.readout(), along, noise, horizon, steps)
+        _COST.require_end(WHAT, S=flow.size, T=steps, B=count)
         _require_memory(flow, steps, count)
         generator = torch.Generator().manual_seed(seed)
         path = drive(flow, steps=steps, trajectories=count, scale=spread, washout=before, generator=generator)
@@ -236,7 +247,7 @@ def _finish(found: Propagated, direction: Float[np.ndarray, " input"] | None, no
             *unsettled(found.tail),
             *rounded(found.error),
         ),
-        cost=COST,
+        cost=str(_COST),
         curve=curves.mean(1),
         total=float(totals.mean()),
         stderr=float(_stderr(totals)),
@@ -262,7 +273,6 @@ def _stderr(values: Float[np.ndarray, "*lags trajectories"]) -> Float[np.ndarray
 
 
 WHAT = "network_fisher_memory"
-COST = "O(trajectories T S^3) time, O(trajectories T S d) memory for S state numbers, d inputs, T lags"
 
 _ROUNDING = 1e-5
 """By how much the spectral radius of an orthogonal matrix in single precision may exceed one."""
@@ -345,7 +355,7 @@ def _result(
         status="exact",
         digits=digits,
         assumptions=(same, *unsettled(tail)),
-        cost=COST,
+        cost=str(_COST),
         curve=curve,
         total=total,
         stderr=0.0,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float
@@ -21,10 +21,12 @@ from mnemoscope.measures.fisher.engine import (
     unstable,
 )
 from mnemoscope.measures.fisher.published import published_queue
-from mnemoscope.measures.registry import measure
-from mnemoscope.report.chart import Chart, lines
+from mnemoscope.measures.registry import Cost, measure
 
-__all__ = ["QueueFisherMemory", "queue_fisher_memory", "queue_radius"]
+if TYPE_CHECKING:
+    from mnemoscope.report.chart import Chart
+
+__all__ = ["QueueFisherMemory", "queue_fisher_memory"]
 
 
 @result
@@ -107,6 +109,8 @@ class QueueFisherMemory(Result):
 
     def plot(self) -> Chart:
         """Draw the curve of one state and of two by lag; of the published form its curve alone."""
+        from mnemoscope.report.chart import lines
+
         lags = np.arange(len(self.curve))
         name = "last state" if self.form == "exact" else f"published, cut off at m = {self.m_max}"
         series = {f"{name}, total {self.total:.4g}": (lags, self.curve)}
@@ -129,7 +133,15 @@ COST = (
 )
 
 
-@measure("queue-fisher", kinds=(), needs=("matrix",), matrices={"U": "u", "V": "v", "W": "w"})
+_COST = Cost(
+    time={"Q^3 log(T)": 2.6e-9, "Q^2 T": 2e-9},
+    memory="Q^2",
+    sizes={"Q": lambda given: given["S"] * (1 + len(given["weights"])), "T": lambda given: given["horizon"] or 1000},
+    letters={"Q": "numbers in the matrix and its queue, less where U and V fall apart", "T": "lags"},
+)
+
+
+@measure("queue-fisher", kinds=(), needs=("matrix",), matrices={"U": "u", "V": "v", "W": "w"}, cost=_COST)
 def queue_fisher_memory(
     U: Any,
     V: Any,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float
@@ -14,8 +14,10 @@ from mnemoscope.core.result import Result, result
 from mnemoscope.measures.fisher.conventions import trusted_digits
 from mnemoscope.measures.fisher.precision import Measured, Request, vector_memory
 from mnemoscope.measures.fisher.white import Coordinates, directions, interference, responses
-from mnemoscope.measures.registry import measure
-from mnemoscope.report.chart import Chart, beside, heat_map, lines
+from mnemoscope.measures.registry import Cost, measure
+
+if TYPE_CHECKING:
+    from mnemoscope.report.chart import Chart
 
 __all__ = ["FisherMemory", "fisher_memory"]
 
@@ -83,6 +85,8 @@ class FisherMemory(Result):
 
     def plot(self) -> Chart:
         """Draw the curve by lag (down to 1e-9 of its largest value), and beside it how inputs at two lags overlap."""
+        from mnemoscope.report.chart import beside, heat_map, lines
+
         seen = self.curve[self.curve > 1e-9 * self.curve.max()]
         lags = np.flatnonzero(self.curve > 1e-9 * self.curve.max())
         by_lag = lines(
@@ -113,7 +117,15 @@ class FisherMemory(Result):
         return overlaps
 
 
-@measure("fisher", kinds=(), needs=("matrix",), matrices={"W": "matrix", "v": "input"})
+_COST = Cost(
+    time={"S^3 log(T)": 1.2e-9, "S^2 T": 1e-9},
+    memory="S^2",
+    sizes={"T": lambda given: given["horizon"] or given["lags"] or 1000},
+    letters={"S": "units", "T": "lags"},
+)
+
+
+@measure("fisher", kinds=(), needs=("matrix",), matrices={"W": "matrix", "v": "input"}, cost=_COST)
 def fisher_memory(
     W: Any,
     v: Any,

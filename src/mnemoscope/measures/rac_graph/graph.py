@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mnemoscope.core.memory import require
-from mnemoscope.report import chart
 from mnemoscope.theory.formulas.rac_graph import network_leaves, network_tensors
+
+if TYPE_CHECKING:
+    from mnemoscope.report import chart
 
 __all__ = ["KINDS", "Node", "RACGraph", "build_graph", "draw"]
 
@@ -178,6 +180,8 @@ def draw(graph: RACGraph, start: tuple[int, ...], cut: tuple[int, ...], title: s
     """Draw the network: colours for start, end and layers, thick bonds for Start-End units, rings for the cut."""
     import altair as alt
 
+    from mnemoscope.report import chart
+
     make: Any = alt
     x = make.X("x:Q", axis=None, scale=make.Scale(domain=[0.3, graph.count("input") + 0.7], nice=False))
     y = make.Y("y:Q", title="layer", axis=_axis(graph.L), scale=make.Scale(domain=[-0.4, graph.L + 0.8], nice=False))
@@ -235,6 +239,8 @@ def _rings(graph: RACGraph, cut: tuple[int, ...], bonds: list[dict[str, float]])
 
 
 def _rules(make: Any, rows: list[dict[str, float]], x: Any, y: Any, colour: str, width: float) -> Any:
+    from mnemoscope.report import chart
+
     return (
         make.Chart(chart.table(rows))
         .mark_rule(color=colour, strokeWidth=width, strokeCap="round")
@@ -243,6 +249,8 @@ def _rules(make: Any, rows: list[dict[str, float]], x: Any, y: Any, colour: str,
 
 
 def _tensors(make: Any, graph: RACGraph, start: tuple[int, ...], x: Any, y: Any) -> Any:
+    from mnemoscope.report import chart
+
     rows = [
         {
             "x": node.x,
@@ -288,6 +296,8 @@ def _part(node: Node, start: tuple[int, ...]) -> str:
 
 
 def _labels(make: Any, graph: RACGraph, x: Any, y: Any) -> Any:
+    from mnemoscope.report import chart
+
     rows = [
         {"x": node.x, "y": node.y, "text": str(node.step)}
         if node.kind == "input"

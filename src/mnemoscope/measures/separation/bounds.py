@@ -1,4 +1,4 @@
-"""The bounds that the conjecture lab puts to the test, and what a rank says of each."""
+"""Bounds on the separation rank that are put to the test, and counterexamples that anybody can check."""
 
 from __future__ import annotations
 

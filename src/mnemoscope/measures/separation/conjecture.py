@@ -1,13 +1,14 @@
-"""The conjecture lab: bounds on the separation rank of RACs, tried on random weights over many sizes."""
+"""Conjectured bounds on the separation rank of RACs, tried on random weights over many sizes."""
 
 from __future__ import annotations
 
 import itertools
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import torch
@@ -16,15 +17,17 @@ from jaxtyping import Int
 from mnemoscope.core.arrays import positive
 from mnemoscope.core.errors import expected, positive_int
 from mnemoscope.core.result import Result, result
-from mnemoscope.measures.registry import measure
+from mnemoscope.measures.registry import Cost, measure
 from mnemoscope.measures.separation.bounds import Bound, Case, Counterexample, all_bounds
 from mnemoscope.measures.separation.grid import exact_rank
-from mnemoscope.measures.separation.inputs import random_templates, require_grid
+from mnemoscope.measures.separation.inputs import grid_side, random_templates, require_grid
 from mnemoscope.nn.networks.rac import RAC
-from mnemoscope.report import chart
 from mnemoscope.theory.formulas.separation import separation_upper
 
-__all__ = ["ConjectureLab", "conjecture_lab"]
+if TYPE_CHECKING:
+    from mnemoscope.report import chart
+
+__all__ = ["SeparationConjecture", "separation_conjecture"]
 
 _SIDE = 512  # of the largest grid on which a lower bound gets another chance, with more templates than channels
 _REACH = 1 << 31  # weights are integers of this size: large enough that no draw is special
@@ -33,7 +36,7 @@ HELD, ATTAINED, UNDECIDED, FAILED = range(4)
 
 
 @result
-class ConjectureLab(Result):
+class SeparationConjecture(Result):
     """How often each bound on the separation rank held, and was attained.
 
     Attributes
@@ -57,7 +60,7 @@ class ConjectureLab(Result):
         From which all weights were drawn.
     """
 
-    measure: ClassVar[str] = "conjecture-lab"
+    measure: ClassVar[str] = "separation-conjecture"
     references: ClassVar[tuple[str, ...]] = ("levine2017",)
 
     cases: Int[np.ndarray, "cases 4"]
@@ -101,6 +104,8 @@ class ConjectureLab(Result):
 
     def plot(self) -> chart.Chart:
         """Draw in which share of the draws each bound held, and was attained, by depth and length."""
+        from mnemoscope.report import chart
+
         return chart.beside(self._heat_map(self.held, "held"), self._heat_map(self.attained, "attained"))
 
     def _cell(self, row: int, b: int) -> str:
@@ -110,6 +115,8 @@ class ConjectureLab(Result):
         return f"{self.values[row, b]} (held {self.held[row, b]}/{tried}, attained {self.attained[row, b]}/{tried})"
 
     def _heat_map(self, counts: np.ndarray, word: str) -> chart.Chart:
+        from mnemoscope.report import chart
+
         columns = sorted({(L, T) for _, _, T, L in self.cases.tolist()})
         rows = [b for b in range(len(self.bounds)) if (self.values[:, b] >= 0).any()]
         drawn = (self.ranks >= 0).sum(axis=1)
@@ -130,8 +137,20 @@ class ConjectureLab(Result):
         )
 
 
-@measure("conjecture-lab", kinds=())
-def conjecture_lab(
+_COST = Cost(
+    time={"C D G^3": 1e-6},
+    memory="G^2",
+    sizes={
+        "C": lambda given: math.prod(len(given[name]) for name in ("channels", "widths", "horizons", "depths")),
+        "D": "draws",
+        "G": lambda given: grid_side(max(given["channels"]), 1, max(given["horizons"])),
+    },
+    letters={"C": "cases", "D": "draws", "G": "rows of the largest grid, M^(T/2) for M channels"},
+)
+
+
+@measure("separation-conjecture", kinds=(), cost=_COST)
+def separation_conjecture(
     channels: tuple[int, ...] = (2, 3),
     widths: tuple[int, ...] = (2, 3),
     horizons: tuple[int, ...] = (4, 6),
@@ -142,7 +161,7 @@ def conjecture_lab(
     folder: str | None = None,
     conjectures: Mapping[str, Callable[[int, int, int, int], int]] | None = None,
     budget: float | None = None,
-) -> ConjectureLab:
+) -> SeparationConjecture:
     """Draw weights of RACs over many sizes, and report how often each bound on the separation rank holds.
 
     Tried are Theorem 1, the sharper formula for two layers, Conjecture 1, the upper bound, and what the user adds.
@@ -172,7 +191,7 @@ def conjecture_lab(
 
     Examples
     --------
-    >>> lab = conjecture_lab(channels=(2,), widths=(2,), horizons=(4,), depths=(2, 3), draws=2)
+    >>> lab = separation_conjecture(channels=(2,), widths=(2,), horizons=(4,), depths=(2, 3), draws=2)
     >>> lab.facts()["conjecture 1"], lab.facts()["upper bound"]
     ('4 of 4 (attained in 2)', '4 of 4 (attained in 4)')
     """
@@ -194,7 +213,7 @@ def conjecture_lab(
             outcome, counterexample = trial.judge(bounds[b], int(values[row, b]))
             record[outcome, row, b] += 1
             failures += [counterexample] if counterexample else []
-    return ConjectureLab(
+    return SeparationConjecture(
         status="exact",
         digits=16,
         assumptions=("random integer weights are generic", "no minor vanishes modulo the primes"),

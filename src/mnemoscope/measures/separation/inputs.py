@@ -89,6 +89,12 @@ def check_unit(unit: Any, size: int) -> None:
         raise expected("unit", f"an output between 0 and {size - 1}", unit)
 
 
+def grid_side(templates: Any, channels: int, horizon: int) -> float:
+    """Return the rows of a grid over half of the steps; `templates` are a number, an array, or None: one-hot ones."""
+    count = channels if templates is None else templates if isinstance(templates, int) else len(templates)
+    return math.pow(count, horizon / 2)
+
+
 def require_grid(count: int, horizon: int, exactly: bool) -> None:
     """Raise unless the memory that a grid of `count` templates takes is allowed, and say which horizon would fit."""
     allowed, each = memory.allowance(), _BYTES[exactly]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 import torch
@@ -14,14 +14,23 @@ from mnemoscope.core.errors import UserError, positive_int
 from mnemoscope.core.result import Result, result
 from mnemoscope.core.ring import PRIMES, Prime, Real
 from mnemoscope.measures.dynamics import Dynamics, prepare
-from mnemoscope.measures.registry import measure
+from mnemoscope.measures.registry import Cost, measure
 from mnemoscope.measures.separation.grid import Polynomial, RingWalk, StepWalk, evaluate_grid, exact_rank, matricise
-from mnemoscope.measures.separation.inputs import Templates, check_unit, require_grid, start_set, template_rows
+from mnemoscope.measures.separation.inputs import (
+    Templates,
+    check_unit,
+    grid_side,
+    require_grid,
+    start_set,
+    template_rows,
+)
 from mnemoscope.measures.separation.singular_values import Spectrum, lost, scaled, spectrum_of
 from mnemoscope.nn.networks.rac import RAC
 from mnemoscope.nn.recurrent import Recurrent
-from mnemoscope.report import chart
 from mnemoscope.theory.formulas.separation import separation_lower, separation_upper
+
+if TYPE_CHECKING:
+    from mnemoscope.report import chart
 
 __all__ = ["SeparationRank", "separation_rank"]
 
@@ -116,6 +125,8 @@ class SeparationRank(Result):
 
     def plot(self) -> chart.Chart:
         """Draw the singular values with the rank, its bounds, and the tolerance of the float rank."""
+        from mnemoscope.report import chart
+
         top = self.spectrum[0] if self.spectrum[0] > 0 else 1.0
         values = np.nan_to_num(self.spectrum / top)
         seen = values > 1e-18  # what rounding has left of smaller ones means nothing
@@ -137,7 +148,15 @@ class SeparationRank(Result):
         )
 
 
-@measure("separation-rank", kinds=("recurrent",), needs=())
+_COST = Cost(
+    time={"G^2 S^2": 1.1e-10, "G^3": 2e-9, "G^2": 1e-6},
+    memory="G^2",
+    sizes={"G": lambda given: grid_side(given["templates"], given["d"], given["horizon"])},
+    letters={"G": "rows of the grid, K^(T/2) for K templates"},
+)
+
+
+@measure("separation-rank", kinds=("recurrent",), needs=(), cost=_COST)
 def separation_rank(
     network: nn.Module | Dynamics,
     horizon: int,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from jaxtyping import Int
@@ -10,9 +10,12 @@ from torch import nn
 
 from mnemoscope.core.errors import expected, positive_int
 from mnemoscope.core.result import Result, result
-from mnemoscope.measures.registry import measure
+from mnemoscope.measures.registry import Cost, measure
+from mnemoscope.measures.separation.inputs import grid_side
 from mnemoscope.measures.separation.rank import separation_rank
-from mnemoscope.report import chart
+
+if TYPE_CHECKING:
+    from mnemoscope.report import chart
 
 __all__ = ["SeparationSaturation", "separation_saturation"]
 
@@ -53,6 +56,8 @@ class SeparationSaturation(Result):
 
     def plot(self) -> chart.Chart:
         """Draw rank and size of the grid against the number of templates."""
+        from mnemoscope.report import chart
+
         series = {"rank": (self.templates, self.ranks), "size of the grid": (self.templates, self.sizes)}
         if self.upper is not None:
             series["upper bound"] = (self.templates, np.full(len(self.ranks), self.upper))
@@ -61,7 +66,15 @@ class SeparationSaturation(Result):
         )
 
 
-@measure("separation-saturation", kinds=("recurrent",), needs=())
+_COST = Cost(
+    time={"G^2 S^2": 3e-10, "G^3": 6e-9, "G^2": 3e-6},
+    memory="G^2",
+    sizes={"G": lambda given: grid_side(max(given["templates"]), given["d"], given["horizon"])},
+    letters={"G": "rows of the largest grid, K^(T/2) for K templates"},
+)
+
+
+@measure("separation-saturation", kinds=("recurrent",), needs=(), cost=_COST)
 def separation_saturation(
     network: nn.Module,
     horizon: int,

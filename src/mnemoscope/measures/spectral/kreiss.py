@@ -17,7 +17,7 @@ from scipy.optimize import minimize, minimize_scalar
 from mnemoscope.measures.spectral.powers import Stability, spectral_norm, stability
 from mnemoscope.measures.spectral.schur import SchurForm, checked_matrix, schur_form
 
-__all__ = ["Kreiss", "Peak", "highest", "kreiss_constant", "numerical_radius", "resolvent", "resolvent_crossings"]
+__all__ = ["Kreiss", "kreiss_constant"]
 
 Value = Callable[[float], float]
 Crossings = Callable[[float], Float[np.ndarray, " m"]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from jaxtyping import Complex, Float, Inexact, Int
@@ -12,16 +12,16 @@ from mnemoscope.core.arrays import positive
 from mnemoscope.core.errors import UserError, expected, positive_int
 from mnemoscope.core.result import Result, result
 from mnemoscope.measures.dynamics import few_threads
-from mnemoscope.measures.registry import measure
+from mnemoscope.measures.registry import Cost, measure
 from mnemoscope.measures.spectral.kreiss import kreiss_constant, numerical_radius
 from mnemoscope.measures.spectral.powers import Stability, amplification, power_norms, stability
 from mnemoscope.measures.spectral.schur import SchurForm, normality, schur_form
 from mnemoscope.measures.spectral.state_matrix import StateMatrix, state_matrix
-from mnemoscope.report.chart import Chart, beside, lines
-from mnemoscope.report.figure import Bars, Figure, Mark, Plane, Series
-from mnemoscope.report.vega import chart
 
-__all__ = ["Spectrum", "spectrum", "spectrum_of"]
+if TYPE_CHECKING:
+    from mnemoscope.report.chart import Chart
+
+__all__ = ["Spectrum", "spectrum"]
 
 
 @result
@@ -110,16 +110,23 @@ class Spectrum(Result):
 
     def plot(self) -> Chart:
         """Draw the eigenvalues, the transient, the angles, and the subdiagonals of the Schur form."""
+        from mnemoscope.report.chart import beside
+
         return beside(self.plot_eigenvalues(), self.plot_transient(), self.plot_angles(), self.plot_subdiagonals())
 
     def plot_eigenvalues(self) -> Chart:
         """Draw the eigenvalues in the complex plane, with the unit circle."""
+        from mnemoscope.report.figure import Figure, Mark, Plane
+        from mnemoscope.report.vega import chart
+
         rim = Mark(kind="circle", value=1.0, label="unit circle")
         drawing = Plane(points={"eigenvalues": self.eigenvalues.tolist()}, title="eigenvalues", marks=(rim,))
         return chart(Figure(title="Eigenvalues and the unit circle", drawing=drawing))
 
     def plot_transient(self) -> Chart:
         """Draw the norms of the powers against what the spectral radius and the Kreiss constant say."""
+        from mnemoscope.report.chart import lines
+
         powers = np.arange(len(self.transient))
         series = {"||W^k||": (powers, self.transient), "spectral radius^k": (powers, self.radius**powers)}
         if math.isfinite(self.kreiss):
@@ -134,6 +141,9 @@ class Spectrum(Result):
 
     def plot_angles(self) -> Chart:
         """Draw the histogram of the eigenvalues' angles."""
+        from mnemoscope.report.figure import Bars, Figure, Series
+        from mnemoscope.report.vega import chart
+
         middles = (self.angle_edges[:-1] + self.angle_edges[1:]) / 2
         bars = Bars(
             groups=[f"{angle:.0f}\N{DEGREE SIGN}" for angle in middles],
@@ -145,6 +155,8 @@ class Spectrum(Result):
 
     def plot_subdiagonals(self) -> Chart:
         """Draw the mean size of the k-th subdiagonals of the Schur form, from k = 1 on."""
+        from mnemoscope.report.chart import lines
+
         return lines(
             {"mean": (np.arange(1, len(self.subdiagonals)), self.subdiagonals[1:])},
             x="subdiagonal k of the Schur form",
@@ -154,12 +166,16 @@ class Spectrum(Result):
         )
 
 
+_COST = Cost(time={"S^3": 1.4e-7}, memory="S^2")
+
+
 @measure(
     "spectrum",
     kinds=("recurrent",),
     needs=("matrix",),
     matrices={"W": "matrix"},
     quick={"tolerance": 0.02, "horizon": 60},
+    cost=_COST,
 )
 def spectrum(W: Any, tolerance: float | None = None, horizon: int = 100, settle: int = 0, angles: int = 36) -> Spectrum:
     r"""Find eigenvalues, departure from normality, and transient growth of a recurrent matrix.
@@ -218,6 +234,7 @@ def spectrum(W: Any, tolerance: float | None = None, horizon: int = 100, settle:
 
 def spectrum_of(source: StateMatrix, tolerance: float | None, horizon: int, angles: int) -> Spectrum:
     """Return the spectrum of a matrix that has been checked."""
+    _COST.require_end("spectrum", S=len(source.matrix))
     W, steps, bins = source.matrix, positive_int("horizon", horizon), positive_int("angles", angles)
     gap = (1e-6 if len(W) <= 128 else 1e-2) if tolerance is None else positive("tolerance", tolerance)
     form = schur_form(W)
@@ -233,7 +250,7 @@ def spectrum_of(source: StateMatrix, tolerance: float | None, horizon: int, angl
         status="exact" if growth.exact else "bound",
         digits=min(normal.digits, kreiss.digits, 13),
         assumptions=_assumptions(source, kind, growth.exact),
-        cost="O(n^3) time for each of some 30 circles (an eigenvalue problem of size 2n) and each power; O(n^2) memory",
+        cost=str(_COST),
         eigenvalues=normal.eigenvalues,
         radius=kind.radius,
         stability=kind.kind,

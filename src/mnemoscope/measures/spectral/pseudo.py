@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from jaxtyping import Complex, Float
@@ -12,12 +12,14 @@ from mnemoscope.core.arrays import positive
 from mnemoscope.core.errors import expected, positive_int
 from mnemoscope.core.memory import require
 from mnemoscope.core.result import Result, result
-from mnemoscope.measures.registry import measure
+from mnemoscope.measures.registry import Cost, measure
 from mnemoscope.measures.spectral.kreiss import resolvent
 from mnemoscope.measures.spectral.powers import spectral_norm
 from mnemoscope.measures.spectral.schur import schur_form
 from mnemoscope.measures.spectral.state_matrix import state_matrix
-from mnemoscope.report.chart import PALETTE, WIDTH, Chart, styled
+
+if TYPE_CHECKING:
+    from mnemoscope.report.chart import Chart
 
 __all__ = ["Pseudospectrum", "pseudospectrum"]
 
@@ -62,6 +64,8 @@ class Pseudospectrum(Result):
     def plot(self) -> Chart:
         """Draw the pseudospectra as bands of colour with the eigenvalues and the unit circle."""
         import altair as alt
+
+        from mnemoscope.report.chart import PALETTE, WIDTH, styled
 
         make: Any = alt
         width, height = self.real[1] - self.real[0], self.imaginary[1] - self.imaginary[0]
@@ -118,7 +122,12 @@ def _colours(count: int) -> list[str]:
     return ["#" + "".join(f"{part:02x}" for part in colour) for colour in mixed]
 
 
-@measure("pseudospectrum", kinds=("recurrent",), needs=("matrix",), matrices={"W": "matrix"})
+_COST = Cost(
+    time={"G^2 S^2": 4e-8, "S^3": 4e-8}, memory="S^2", sizes={"G": "points"}, letters={"G": "points along a side"}
+)
+
+
+@measure("pseudospectrum", kinds=("recurrent",), needs=("matrix",), matrices={"W": "matrix"}, cost=_COST)
 def pseudospectrum(
     W: Any,
     points: int = 81,
@@ -180,7 +189,7 @@ def pseudospectrum(
         status="exact",
         digits=10,
         assumptions=() if source.what == "the given matrix" else (f"W is {source.what}",),
-        cost="O(n^3) time per point of the grid",
+        cost=str(_COST),
         real=axis,
         imaginary=axis.copy(),
         distance=distance,

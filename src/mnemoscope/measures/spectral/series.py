@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from jaxtyping import Complex, Float
@@ -13,7 +13,9 @@ from mnemoscope.core.errors import Description, expected
 from mnemoscope.core.result import Result, result
 from mnemoscope.measures.spectral.matrix import spectrum_of
 from mnemoscope.measures.spectral.state_matrix import state_matrix
-from mnemoscope.report.chart import Chart, beside, lines
+
+if TYPE_CHECKING:
+    from mnemoscope.report.chart import Chart
 
 __all__ = ["Spectra", "spectra"]
 
@@ -61,6 +63,8 @@ class Spectra(Result):
 
     def plot(self) -> Chart:
         """Draw how radius, share and growth change along the list."""
+        from mnemoscope.report.chart import beside, lines
+
         at = self.positions
         sizes = lines(
             {

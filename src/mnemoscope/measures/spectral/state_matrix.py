@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -16,8 +16,9 @@ from mnemoscope.core.errors import Description, UserError, expected
 from mnemoscope.core.memory import require
 from mnemoscope.measures.dynamics import Dynamics
 from mnemoscope.measures.spectral.schur import checked_matrix
-from mnemoscope.nn.first_order import FirstOrder
-from mnemoscope.nn.maps.schur import Schur
+
+if TYPE_CHECKING:
+    from mnemoscope.nn.first_order import FirstOrder
 
 __all__ = ["StateMatrix", "state_matrix"]
 
@@ -85,6 +86,8 @@ def _rounding(value: Any) -> float:
 
 
 def _of_network(dynamics: Dynamics, settle: int) -> StateMatrix:
+    from mnemoscope.nn.first_order import FirstOrder  # neither is needed for matrices
+
     inner = getattr(dynamics.network, "module", dynamics.network)
     if isinstance(inner, FirstOrder | nn.RNN):
         weights = {name: getattr(inner, name) for name in _names(inner.num_layers)}
@@ -137,6 +140,9 @@ def _first_order(weights: Mapping[str, Tensor], layers: int) -> StateMatrix:
 
 def _own_schur_form(layer: FirstOrder | nn.RNN) -> tuple[np.ndarray, np.ndarray] | None:
     """Return Theta and P of a one-layer network whose V is P Theta P^T by construction."""
+    from mnemoscope.nn.first_order import FirstOrder
+    from mnemoscope.nn.maps.schur import Schur
+
     schur = layer.transition() if isinstance(layer, FirstOrder) and layer.num_layers == 1 else None
     if not isinstance(schur, Schur):
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from itertools import pairwise
 from math import prod
@@ -17,15 +18,7 @@ from mnemoscope.core.prime import PRIMES, Prime
 from mnemoscope.core.ring_base import checked
 from mnemoscope.nn.networks.tt import TT
 
-__all__ = [
-    "Cores",
-    "bond_ceilings",
-    "checked_cores",
-    "exact_tt_ranks",
-    "matricisation_rank",
-    "rank_ceiling",
-    "tt_ranks",
-]
+__all__ = ["tt_ranks"]
 
 Cores = list[np.ndarray]
 """Of shapes (1, n_1, r_1), (r_1, n_2, r_2), .., (r_{d-1}, n_d, 1)."""
@@ -58,6 +51,12 @@ def checked_cores(cores: Any, label: int = 0) -> Cores:
                 f"cores must chain: core {k} ends in rank {left.shape[2]}, core {k + 1} has {right.shape[0]}"
             )
     return found
+
+
+def entries(cores: Any) -> float:
+    """Return how many entries the tensor of these cores has: an estimate, which nothing else depends on."""
+    first, *inner = cores
+    return float(len(first) * math.prod(core.shape[-2 if core.ndim == 3 else -1] for core in inner))
 
 
 def bond_ceilings(shapes: Sequence[tuple[int, ...]]) -> list[int]:

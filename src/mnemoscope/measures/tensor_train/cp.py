@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import reduce
 from math import prod
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float, Int64
@@ -13,12 +13,14 @@ from mnemoscope.core.arrays import positive
 from mnemoscope.core.errors import UserError, positive_int
 from mnemoscope.core.memory import require
 from mnemoscope.core.result import Result, result
-from mnemoscope.measures.registry import measure
-from mnemoscope.measures.tensor_train.cores import Cores, bond_ceilings, checked_cores
+from mnemoscope.measures.registry import Cost, measure
+from mnemoscope.measures.tensor_train.cores import Cores, bond_ceilings, checked_cores, entries
 from mnemoscope.measures.tensor_train.odd_even import best_partition, exact_matricisation_rank
-from mnemoscope.report import chart
 
-__all__ = ["CPRank", "cp_als", "cp_rank"]
+if TYPE_CHECKING:
+    from mnemoscope.report import chart
+
+__all__ = ["CPRank", "cp_rank"]
 
 Tensor = Float[np.ndarray, "..."]
 Factors = list[np.ndarray]
@@ -67,6 +69,8 @@ class CPRank(Result):
 
     def plot(self) -> chart.Chart:
         """Draw the error of the fit by the number of terms."""
+        from mnemoscope.report import chart
+
         floor = max(float(self.errors.min(initial=1.0)), 1e-16)
         return chart.lines(
             {
@@ -82,7 +86,15 @@ class CPRank(Result):
         )
 
 
-@measure("cp-rank", kinds=("classifier",), matrices={"cores": "core"})
+_COST = Cost(
+    time={"E K I R": 2e-9},
+    memory="E",
+    sizes={"E": lambda given: entries(given["cores"]), "K": "most", "I": "sweeps", "R": "restarts"},
+    letters={"E": "entries of the tensor", "K": "terms", "I": "sweeps", "R": "restarts"},
+)
+
+
+@measure("cp-rank", kinds=("classifier",), matrices={"cores": "core"}, cost=_COST)
 def cp_rank(
     cores: Any,
     label: int = 0,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 from itertools import combinations
 from math import prod
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from jaxtyping import Int64
@@ -13,18 +14,21 @@ from jaxtyping import Int64
 from mnemoscope.core.errors import UserError, expected
 from mnemoscope.core.prime import PRIMES, Prime
 from mnemoscope.core.result import Result, result
-from mnemoscope.measures.registry import measure
+from mnemoscope.measures.registry import Cost, measure
 from mnemoscope.measures.tensor_train.cores import (
     Cores,
     checked_cores,
+    entries,
     exact_tt_ranks,
     matricisation_rank,
     rank_ceiling,
 )
-from mnemoscope.report import chart
 from mnemoscope.theory.formulas.tensor_train import generic_odd_even_rank, odd_even_bound
 
-__all__ = ["OddEvenRank", "best_partition", "exact_matricisation_rank", "odd_even_rank"]
+if TYPE_CHECKING:
+    from mnemoscope.report import chart
+
+__all__ = ["OddEvenRank", "odd_even_rank"]
 
 _MOST = 12  # positions whose 2^(d-1) partitions are searched
 
@@ -78,6 +82,8 @@ class OddEvenRank(Result):
 
     def plot(self) -> chart.Chart:
         """Draw the TT-ranks beside the sizes of the cores."""
+        from mnemoscope.report import chart
+
         at = np.arange(1, len(self.bonds) + 1)
         return chart.lines(
             {"TT-rank (exact)": (at, self.tt_ranks), "size of the core": (at, self.bonds)},
@@ -88,7 +94,15 @@ class OddEvenRank(Result):
         )
 
 
-@measure("odd-even-rank", kinds=("classifier",), matrices={"cores": "core"})
+_COST = Cost(
+    time={"D^3": 2e-8},
+    memory="D^2",
+    sizes={"D": lambda given: math.sqrt(entries(given["cores"]))},
+    letters={"D": "rows of the matrix, n^(d/2) for d cores of n values unless ranks are smaller"},
+)
+
+
+@measure("odd-even-rank", kinds=("classifier",), matrices={"cores": "core"}, cost=_COST)
 def odd_even_rank(
     cores: Any, label: int = 0, partition: tuple[int, ...] | None = None, *, best: bool = False
 ) -> OddEvenRank:

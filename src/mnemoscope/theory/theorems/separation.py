@@ -37,7 +37,7 @@ def _held(name: str, seed: int, *grids: tuple[tuple[int, ...], ...]) -> Verdict:
     held = tried = 0
     said = []
     for M, R, T, L in grids:
-        lab = measures.conjecture_lab(M, R, T, L, 1, seed)
+        lab = measures.separation_conjecture(M, R, T, L, 1, seed)
         b = lab.bounds.index(name)
         held += int(lab.held[:, b].sum())
         tried += int(((lab.values[:, b] >= 0)[:, None] * (lab.ranks >= 0)).sum())
@@ -75,7 +75,7 @@ def deep(seed: int) -> Verdict:
     Check: exact ranks of random weights at 27 sizes, which exceed the bound unless T = 2 or min(M, R) = 1.
     """
     grid = (1, 2, 3), (1, 2, 3), (2, 4, 6), (2,)
-    found, lab = _held("theorem 1, depth 2", seed, grid), measures.conjecture_lab(*grid, 1, seed)
+    found, lab = _held("theorem 1, depth 2", seed, grid), measures.separation_conjecture(*grid, 1, seed)
     trivial = (lab.cases[:, 2] == 2) | (lab.cases[:, :2].min(axis=1) == 1)
     as_said = bool(((lab.attained[:, lab.bounds.index("theorem 1, depth 2")] == 1) == trivial).all())
     return Verdict(found.confirmed and as_said, found.cases, found.evidence + "; attained only at T=2 or min(M, R)=1")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Sequence
 from math import log
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from jaxtyping import Int64
@@ -13,12 +14,14 @@ from jaxtyping import Int64
 from mnemoscope.core.errors import choice, expected, positive_int
 from mnemoscope.core.result import Result, result
 from mnemoscope.measures.rac_graph.graph import RACGraph, build_graph, draw
-from mnemoscope.measures.registry import measure
+from mnemoscope.measures.registry import Cost, measure
 from mnemoscope.measures.separation.inputs import start_set
 from mnemoscope.nn.networks.rac import RAC
-from mnemoscope.report import chart
 
-__all__ = ["FIGURES", "TensorNetwork", "min_cut", "tensor_network", "tensor_network_figure"]
+if TYPE_CHECKING:
+    from mnemoscope.report import chart
+
+__all__ = ["FIGURES", "TensorNetwork", "tensor_network", "tensor_network_figure"]
 
 _UNIT = 2**40  # capacities are whole numbers, so that the flow is exact and the search ends
 
@@ -130,6 +133,8 @@ class TensorNetwork(Result):
 
     def plot(self) -> chart.Chart:
         """Draw the network; beyond 130 leaves, how often each input appears."""
+        from mnemoscope.report import chart
+
         sizes = f"T = {self.horizon}, L = {self.num_layers}, M = {self.input_size}, R = {self.hidden_size}"
         if self.leaves <= _DRAWN:
             return draw(self.graph, self.start, self.cut_bonds, f"Tensor network of a RAC, {sizes}")
@@ -142,7 +147,15 @@ class TensorNetwork(Result):
         )
 
 
-@measure("tensor-network", needs=("polynomial",))
+_COST = Cost(
+    time={"N^2": 1e-5},
+    memory="N",
+    sizes={"N": lambda given: math.comb(given["horizon"] + given.get("num_layers", 1) - 1, given.get("num_layers", 1))},
+    letters={"N": "leaves of the network, C(T + L - 1, L)"},
+)
+
+
+@measure("tensor-network", needs=("polynomial",), cost=_COST)
 def tensor_network(
     network: RAC | Sequence[int], horizon: int, partition: tuple[int, ...] | None = None
 ) -> TensorNetwork:
