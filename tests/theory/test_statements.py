@@ -422,27 +422,51 @@ def test_deep_linear_networks_are_wide_ones():
     assert f"{6 * (6 + 2 + 1)}" in said(layer, "depth-theorem-6")["text"]
 
 
+POSITIVE, MODULAR, SOLVABLE = "tracking-positive-eigenvalues", "tracking-real-eigenvalues", "tracking-solvable"
 DECLARED = {
-    "non-negative": {"tracking-positive-eigenvalues", "tracking-real-eigenvalues", "tracking-solvable"},
-    "real diagonal": {"tracking-real-eigenvalues", "tracking-diagonal-layer", "tracking-solvable"},
-    "complex diagonal": {"tracking-solvable"},
-    "projections": {"tracking-positive-eigenvalues", "recall-keys", "recall-delta-rule"},
-    "reflections": {"tracking-reflections", "recall-keys", "recall-delta-rule"},
+    **{key: {POSITIVE, MODULAR, SOLVABLE, "recall-keys"} for key in ["gla", "hgrn2", "mamba2"]},
+    **{key: {POSITIVE, MODULAR, SOLVABLE} for key in ["mamba", "mingru", "minlstm", "rglru", "mlstm"]},
+    **{key: {SOLVABLE} for key in ["lru", "s4", "s4d"]},
+    "retnet": {SOLVABLE, "recall-keys"},
+    **{key: {POSITIVE, "recall-keys", "recall-delta-rule"} for key in ["deltanet", "gated-deltanet"]},
+    "rwkv7": {"recall-keys"},
+    **{key: set() for key in ["slstm", "gru", "transformer"]},
 }
 
 
-@pytest.mark.parametrize("transitions", DECLARED)
-def test_theorems_of_transitions_that_a_network_declares(transitions):
-    layer = ms.nn.GRU(2, 6, num_layers=2)
-    before = claims_about(layer)
-    layer.transitions = transitions
-    layer.key_size = 5 if transitions in ("projections", "reflections") else None
-    assert claims_about(layer) - before == DECLARED[transitions]
-    if transitions == "reflections":
-        assert "(the group S_5)" in said(layer, "tracking-reflections")["text"]
-        assert said(layer, "recall-keys")["value"] == 5
-    if transitions == "real diagonal":
-        assert said(layer, "tracking-real-eigenvalues")["value"] == 4
+@pytest.mark.parametrize("name", DECLARED)
+def test_theorems_by_what_a_network_declares_of_its_transitions(name):
+    layer = ms.nn.create(name, input_size=2, hidden_size=8, num_layers=2)
+    ours = {claim for claim in claims_about(layer) if claim.startswith(("tracking-", "recall-"))}
+    assert ours == DECLARED[name]
+    assert layer.key_size is None or said(layer, "recall-keys")["value"] == layer.key_size
+
+
+def test_negative_eigenvalues_track_more():
+    mamba = ms.nn.create("mamba", input_size=2, hidden_size=8, num_layers=2, negative_eigenvalues=True)
+    assert POSITIVE not in claims_about(mamba)
+    assert said(mamba, MODULAR)["value"] == 4
+    assert said(mamba, "tracking-diagonal-layer")["value"] == 8
+    delta = ms.nn.create("deltanet", input_size=2, hidden_size=10, heads=2, negative_eigenvalues=True)
+    assert "(the group S_5)" in said(delta, "tracking-reflections")["text"]
+    assert POSITIVE not in claims_about(delta)
+
+
+@pytest.mark.parametrize("name", ["gla", "mamba", "mingru", "minlstm", "rglru", "mlstm", "deltanet", "hgrn2", "mamba2"])
+def test_transitions_are_what_is_declared(name):
+    """Eigenvalues of the state Jacobian at random states and inputs: real, and not negative."""
+    layer = ms.nn.create(name, input_size=2, hidden_size=4, dtype=torch.float64)
+    state = layer(torch.randn(5, 1, 2, dtype=torch.float64))[1]
+    flat = layer.flatten_state(state)[0]
+
+    def after(h, x):
+        return layer.flatten_state(layer.step(x, layer.unflatten_state(h[None]))[1])[0]
+
+    for _ in range(5):
+        x = 3 * torch.randn(1, 2, dtype=torch.float64)
+        values = torch.linalg.eigvals(torch.func.jacrev(after)(flat, x))
+        assert values.imag.abs().max() < 1e-9
+        assert values.real.min() > -1e-9
 
 
 # Others ----------------------------------------------------------------------------------------------------------

@@ -263,6 +263,11 @@ class Heads(Block):
 class LinearAttention(Heads):
     """Heads with S_t = diag(exp g_t) S_{t-1} + k_t v_t^T, o_t = S_t^T q_t; `drive_cell` returns q, k, v and g."""
 
+    @property
+    def key_size(self) -> int | None:
+        """d_k."""
+        return self.head_size
+
     def advance_cell(self, w: Weights, a: Any, state: Tensor) -> tuple[Tensor, Tensor]:
         """Advance by one step."""
         q, k, v, log_decay = a

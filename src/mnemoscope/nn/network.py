@@ -51,12 +51,6 @@ class Network(nn.Module, ABC):
         Axes of one input that the cells read: 1 for vectors (others are flattened), 2 for matrices, 3 for images.
     modes
         Forms in which whole sequences can be computed: ``"recurrent"``, ``"parallel"``, ``"chunked"``.
-    transitions
-        What A(x) is made of where the state obeys h_t = A(x_t) h_{t-1} + b(x_t), for theorems on what it can track:
-        ``"non-negative"`` (diagonal, of at least 0), ``"real diagonal"``, ``"complex diagonal"``, ``"projections"``
-        (I - b k k^T, b at most 1), ``"reflections"`` (b at most 2); empty for all others.
-    key_size
-        Numbers of a key by which a matrix state is read; None for all others.
     kind
         Follows from the facts: ``"recurrent"`` (stateful, steps), ``"sequence"`` (stateless, steps), ``"relational"``
         (once, images), ``"classifier"`` (once, otherwise).
@@ -67,8 +61,6 @@ class Network(nn.Module, ABC):
     input_axes: ClassVar[int] = 1
     modes: ClassVar[tuple[str, ...]] = ("parallel",)
     kind = _Kind()
-    transitions: str = ""
-    key_size: int | None = None
     causal: bool = True
     future: str = "it reads the future"
     batch_first: bool = False
@@ -105,6 +97,20 @@ class Network(nn.Module, ABC):
         """Raise the reason why `what`, which needs a causal network, cannot use this one; else do nothing."""
         if not self.causal:
             raise UserError(f"{what} needs a causal network, and this one is not: {self.future}")
+
+    @property
+    def transitions(self) -> str:
+        """What A(x) is made of where the state obeys h_t = A(x_t) h_{t-1} + b(x_t): theorems say what that can track.
+
+        ``"non-negative"`` (diagonal, of at least 0), ``"real diagonal"``, ``"complex diagonal"``, ``"projections"``
+        (I - b k k^T, b at most 1), ``"reflections"`` (b at most 2); empty for all others.
+        """
+        return ""
+
+    @property
+    def key_size(self) -> int | None:
+        """Numbers of a key by which a matrix state is read; None for all others."""
+        return None
 
     @property
     def input_shape(self) -> tuple[int, ...]:

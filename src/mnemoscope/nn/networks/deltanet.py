@@ -53,6 +53,16 @@ class DeltaNet(Heads):
         self.negative_eigenvalues = negative_eigenvalues
         super().__init__(input_size, hidden_size, num_layers, **common)
 
+    @property
+    def transitions(self) -> str:
+        """I - beta k k^T."""
+        return "reflections" if self.negative_eigenvalues else "projections"
+
+    @property
+    def key_size(self) -> int | None:
+        """d_k."""
+        return self.head_size
+
     def declare_cell(self, layer: Layer, size: int) -> None:
         """Create the rows of q, k and v, and beta."""
         bound = uniform(1 / math.sqrt(size))

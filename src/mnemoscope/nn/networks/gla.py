@@ -39,6 +39,8 @@ class GLA(LinearAttention):
         Rank of the gates' matrix W_2 W_1.
     """
 
+    transitions = "non-negative"
+
     def __init__(
         self,
         input_size: int,

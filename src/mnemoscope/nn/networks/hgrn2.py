@@ -28,6 +28,8 @@ __all__ = ["HGRN2"]
 class HGRN2(LinearAttention):
     """Hierarchically gated linear network with an expanded state; the weights have the rows of q, f and v."""
 
+    transitions = "non-negative"
+
     def declare_cell(self, layer: Layer, size: int) -> None:
         """Create the rows of q, f and v, and Gamma, which all layers share."""
         rows = 3 * self.hidden_size

@@ -45,6 +45,8 @@ class LRU(Block):
         Largest initial angle of an eigenvalue.
     """
 
+    transitions = "complex diagonal"
+
     field = "complex"
     parts: ClassVar[tuple[str, ...]] = ("glu",)
 

@@ -68,6 +68,11 @@ class Mamba(Block):
         self.rank = -(-positive_int("hidden_size", hidden_size) // 16) if rank is None else positive_int("rank", rank)
         super().__init__(input_size, hidden_size, num_layers, **common)
 
+    @property
+    def transitions(self) -> str:
+        """The decays."""
+        return "real diagonal" if self.negative_eigenvalues else "non-negative"
+
     def declare_cell(self, layer: Layer, size: int) -> None:
         """Create the rows of B, C and W_1, then W_2, b, A and D."""
         n = self.hidden_size

@@ -39,6 +39,8 @@ class Mamba2(Heads):
         N, the size of B and C: (B, heads, N, n / heads) is the state.
     """
 
+    transitions = "non-negative"
+
     parts: ClassVar[tuple[str, ...]] = ("convolution", "gate")
 
     def __init__(
@@ -52,6 +54,11 @@ class Mamba2(Heads):
     ) -> None:
         self.order = positive_int("order", order)
         super().__init__(input_size, hidden_size, num_layers, **common)
+
+    @property
+    def key_size(self) -> int | None:
+        """The size of B and C."""
+        return self.order
 
     def declare_cell(self, layer: Layer, size: int) -> None:
         """Create the rows of v, B and C, Delta, the rates and D."""

@@ -20,6 +20,8 @@ __all__ = ["MinGRU", "MinLSTM"]
 class _Minimal(Block):
     """h_t = a_t * h_{t-1} + b_t * (W_h x_t + c), with gates a and b of the input alone."""
 
+    transitions = "non-negative"
+
     parts: ClassVar[tuple[str, ...]] = ("convolution", "mlp", "gate")
     gates: ClassVar[int]
 

@@ -42,6 +42,8 @@ class MLSTMState(NamedTuple):
 class MLSTM(Heads):
     """xLSTM's cell with a matrix memory; the weights have the rows of q, k, v and o, those of the gates of i and f."""
 
+    transitions = "non-negative"
+
     def declare_cell(self, layer: Layer, size: int) -> None:
         """Create the rows of q, k, v, o and of the gates."""
         heads = self.heads

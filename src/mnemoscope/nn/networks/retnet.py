@@ -53,6 +53,16 @@ class RetNet(Heads):
         self.rotation = rotation
         super().__init__(input_size, hidden_size, num_layers, **common)
 
+    @property
+    def transitions(self) -> str:
+        """Gamma R."""
+        return "complex diagonal" if self.rotation else "non-negative"
+
+    @property
+    def key_size(self) -> int | None:
+        """d_k."""
+        return self.head_size
+
     def declare_cell(self, layer: Layer, size: int) -> None:
         """Create the rows of q, k and v."""
         self.parameter("weight_ih", 3 * self.hidden_size, size, role="input")

@@ -35,6 +35,8 @@ _SHARPNESS = 8.0
 class RGLRU(Block):
     """The real-gated linear recurrent unit; the weights have the rows of r, then those of i."""
 
+    transitions = "non-negative"
+
     square: ClassVar[bool] = True
 
     def declare_cell(self, layer: Layer, size: int) -> None:

@@ -68,6 +68,11 @@ class RWKV7(Heads):
         self.rank = positive_int("rank", rank)
         super().__init__(input_size, hidden_size, num_layers, **common)
 
+    @property
+    def key_size(self) -> int | None:
+        """d_k."""
+        return self.head_size
+
     def declare_cell(self, layer: Layer, size: int) -> None:
         """Create the shifts, the maps of r, k and v, decays and rates of low rank, and vectors."""
         n, rank = self.hidden_size, self.rank

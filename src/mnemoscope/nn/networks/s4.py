@@ -51,6 +51,8 @@ class S4(Block):
         Least and largest initial time step Delta.
     """
 
+    transitions = "complex diagonal"
+
     field = "complex"
     parts: ClassVar[tuple[str, ...]] = ("glu",)
     square: ClassVar[bool] = True

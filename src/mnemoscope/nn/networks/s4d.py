@@ -49,6 +49,8 @@ class S4D(Block):
         Least and largest initial time step Delta.
     """
 
+    transitions = "complex diagonal"
+
     field = "complex"
     parts: ClassVar[tuple[str, ...]] = ("glu",)
     square: ClassVar[bool] = True
