@@ -504,7 +504,7 @@ def test_a_picture_and_json(call_json, folder):
         ("network-norm none.safetensors", "there is no file 'none.safetensors'"),
         ("network-norm saved.safetensors --hidden 3", "--hidden cannot be given: a saved network has its own"),
         ("network-norm rnn --hidden 0", "--hidden must be a positive integer, got 0"),
-        ("network-norm rnn --hidden x", "Invalid value for '--hidden': Input should be a valid integer"),
+        ("network-norm rnn --hidden x", "--hidden must be a positive integer, or several as 5,5, got 'x'"),
         ("network-norm rnn --option relu", "--option must be NAME=VALUE, as in nonlinearity=relu, got 'relu'"),
         ("network-norm rnn --option nonlinearty=relu", "RNN has no option 'nonlinearty'; did you mean 'nonlinearity'?"),
         ("network-norm rnn --option init=5", "init must be "),

@@ -93,12 +93,40 @@ COMPILED = {
     "urnn-structured",
 }
 
+# What an option can break. Calling forms, copies, chance and bad input are the code of the network without options.
+OPTIONS = {
+    "check_batched",
+    "check_bidirectional",
+    "check_bfloat16",
+    "check_chunked",
+    "check_deepcopy",
+    "check_gradient_input",
+    "check_gradient_packed",
+    "check_gradient_parameters",
+    "check_gradient_state",
+    "check_modes",
+    "check_packed",
+    "check_packed_bidirectional",
+    "check_safetensors",
+    "check_step",
+    "check_training_step",
+    "check_vmap_gradients",
+}
+
+
+def applies(name, check):
+    if check.__name__ == "check_modes":
+        return len(FACTORIES[name].func.modes) > 1
+    if name not in VARIANTS:
+        return True
+    return check.__name__ in OPTIONS or (check.__name__ == "check_compile" and name in COMPILED)
+
+
 CASES = [
     pytest.param(name, check, id=f"{name}-{check.__name__}")
     for name in FACTORIES
     for check in CHECKS
-    if check.__name__ != "check_compile" or name not in VARIANTS or name in COMPILED
-    if check.__name__ != "check_modes" or len(FACTORIES[name].func.modes) > 1
+    if applies(name, check)
 ]
 
 

@@ -68,6 +68,9 @@ def test_a_network_from_a_file(tmp_path):
     with pytest.raises(UserError, match=r"uses the code of .*mine.py:Mine; look at it, and allow it"):
         resume(tmp_path / "run")
     assert resume(tmp_path / "run", trust=True).metrics == run.metrics
+    (tmp_path / "mine.py").write_text(code + "# another network\n")
+    with pytest.raises(UserError, match=r"mine.py changed since it was recorded"):
+        resume(tmp_path / "run", trust=True)
 
 
 @pytest.mark.parametrize(

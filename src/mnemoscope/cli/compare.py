@@ -8,6 +8,7 @@ import typer
 
 from mnemoscope.cli.profile import (
     Budget,
+    Count,
     DryRun,
     Export,
     Fresh,
@@ -15,6 +16,7 @@ from mnemoscope.cli.profile import (
     Html,
     InputSize,
     Layers,
+    Parameters,
     ProfileOptions,
     Quick,
     Seed,
@@ -41,6 +43,8 @@ def compare(
     hidden: Hidden = None,
     input_size: InputSize = None,
     layers: Layers = None,
+    parameters: Parameters = None,
+    count: Count = "recurrent",
     options: Set = None,
     html: Html = None,
     export: Export = None,
@@ -64,15 +68,15 @@ def compare(
     from mnemoscope.cli.profile import run_profile, sizes_of
     from mnemoscope.core.errors import Description, expected
     from mnemoscope.nn import NetworkSpec
+    from mnemoscope.profiles.subject import size_words
 
     if len(networks) < 2:
         raise expected("compare", "given at least two networks", Description(" ".join(networks)))
     chosen = ProfileOptions(html, json, quick, fresh, seed, seeds, minutes, export, dry_run, train)
     chosen.settings()
-    sizes, values = sizes_of(hidden, input_size, layers), named_values(options or (), "--set")
+    sizes, values = sizes_of(hidden, input_size, layers, parameters, count), named_values(options or (), "--set")
     bare = [NetworkSpec(name) for name in networks]
     specs = [each if each.trained else each.replace(**sizes, options=values) for each in bare]
-    flags = {"hidden_size": "--hidden", "input_size": "--input-size", "num_layers": "--layers"}
-    words = [*map(shlex.quote, networks), *(f"{flags[name]} {value}" for name, value in sizes.items())]
+    words = [*map(shlex.quote, networks), *size_words(sizes)]
     words += [f"--set {shlex.quote(text)}" for text in options or ()]
     run_profile(f"mnemoscope compare {' '.join(words)}", specs, chosen)

@@ -14,9 +14,9 @@ from rich.markup import escape
 
 from mnemoscope.core.arrays import ARRAYS, read_array
 from mnemoscope.core.docs import REQUIRED, Argument, function_arguments
-from mnemoscope.core.errors import Description, UserError, expected
+from mnemoscope.core.errors import Description, UserError, expected, positive_int
 
-__all__ = ["Option", "make_command", "named_values", "options_of", "plain_value"]
+__all__ = ["Option", "make_command", "named_values", "options_of", "plain_value", "size_of"]
 
 _SIMPLE = {
     "int": "int",
@@ -182,6 +182,17 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "array": _array,
     "str": str,
 }
+
+
+def size_of(flag: str, text: str | int) -> Any:
+    """Return a size that was typed: a whole number, or several of a matrix or an image as ``5,5``."""
+    try:
+        sizes = tuple(positive_int(flag, int(part)) for part in str(text).split(","))
+    except UserError:
+        raise
+    except ValueError:
+        raise expected(flag, "a positive integer, or several as 5,5", text) from None
+    return sizes[0] if len(sizes) == 1 else sizes
 
 
 def plain_value(text: str) -> Any:

@@ -21,18 +21,54 @@ if TYPE_CHECKING:
     from mnemoscope.profiles.runner import Piece, Runner, Watch
     from mnemoscope.profiles.settings import Settings
 
-__all__ = ["Budget", "DryRun", "Export", "Fresh", "Hidden", "Html", "InputSize", "Layers", "ProfileOptions", "Quick"]
-__all__ += ["Seed", "Seeds", "Set", "Train", "profile", "run_profile", "sizes_of"]
+__all__ = [
+    "Budget",
+    "Count",
+    "DryRun",
+    "Export",
+    "Fresh",
+    "Hidden",
+    "Html",
+    "InputSize",
+    "Layers",
+    "Parameters",
+    "ProfileOptions",
+    "Quick",
+    "Seed",
+    "Seeds",
+    "Set",
+    "Train",
+    "profile",
+    "run_profile",
+    "sizes_of",
+]
 
 _PANEL = "The network"
 _WORK = "The work"
 _MINUTES = 10.0
 """Of training, where none are given."""
 
-Hidden = Annotated[int | None, typer.Option("--hidden", help="Hidden size n. Default: 64.", rich_help_panel=_PANEL)]
+Hidden = Annotated[
+    str | None,
+    typer.Option("--hidden", metavar="N|N,N", help="Hidden size n. Default: 64.", rich_help_panel=_PANEL),
+]
 InputSize = Annotated[
+    str | None,
+    typer.Option(
+        "--input-size", metavar="N|N,N", help="Numbers per step of the input, d. Default: 1.", rich_help_panel=_PANEL
+    ),
+]
+Parameters = Annotated[
     int | None,
-    typer.Option("--input-size", help="Numbers per step of the input, d. Default: 1.", rich_help_panel=_PANEL),
+    typer.Option("--parameters", help="Instead of --hidden: so many, as --count says.", rich_help_panel=_PANEL),
+]
+Count = Annotated[
+    str,
+    typer.Option(
+        "--count",
+        help="What --parameters counts: recurrent (nearest size), all or published (largest within).",
+        rich_help_panel=_PANEL,
+    ),
 ]
 Layers = Annotated[int | None, typer.Option("--layers", help="Layers. Default: 1.", rich_help_panel=_PANEL)]
 Set = Annotated[
@@ -112,6 +148,8 @@ def profile(
     hidden: Hidden = None,
     input_size: InputSize = None,
     layers: Layers = None,
+    parameters: Parameters = None,
+    count: Count = "recurrent",
     options: Set = None,
     html: Html = None,
     export: Export = None,
@@ -135,7 +173,7 @@ def profile(
 
     chosen = ProfileOptions(html, json, quick, fresh, seed, seeds, minutes, export, dry_run, train)
     chosen.settings()
-    sizes = sizes_of(hidden, input_size, layers)
+    sizes = sizes_of(hidden, input_size, layers, parameters, count)
     spec = NetworkSpec(network, options=named_values(options or (), "--set")).replace(**sizes)
     run_profile(f"mnemoscope profile {network_words(spec)}", [spec], chosen)
 
@@ -187,13 +225,20 @@ class ProfileOptions:
         return " ".join(found)
 
 
-def sizes_of(hidden: int | None, input_size: int | None, layers: int | None) -> dict[str, int]:
-    """Return the sizes that were given, as constructors name them, or raise about one that is none."""
-    from mnemoscope.core.errors import positive_int
+def sizes_of(
+    hidden: str | None, input_size: str | None, layers: int | None, parameters: int | None, count: str
+) -> dict[str, Any]:
+    """Return the sizes that were given, as `NetworkSpec` names them, or raise about one that is none."""
+    from mnemoscope.cli.options import size_of
 
-    given = {"hidden_size": ("--hidden", hidden), "input_size": ("--input-size", input_size)}
-    given["num_layers"] = ("--layers", layers)
-    return {name: positive_int(flag, value) for name, (flag, value) in given.items() if value is not None}
+    given = {
+        "hidden_size": ("--hidden", hidden),
+        "input_size": ("--input-size", input_size),
+        "num_layers": ("--layers", layers),
+        "parameters": ("--parameters", parameters),
+    }
+    found = {name: size_of(flag, value) for name, (flag, value) in given.items() if value is not None}
+    return found if parameters is None else {**found, "count": count}
 
 
 def run_profile(what: str, specs: Sequence[NetworkSpec], chosen: ProfileOptions) -> None:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from mnemoscope.measures.rac_graph.contraction import *
     from mnemoscope.measures.rac_graph.cut import *
     from mnemoscope.measures.registry import *
+    from mnemoscope.measures.relations import *
     from mnemoscope.measures.separation.conjecture import *
     from mnemoscope.measures.separation.rank import *
     from mnemoscope.measures.separation.saturation import *
@@ -55,6 +56,14 @@ _FILES = {
     "rac_graph.contraction": ("contract_rac", "to_quimb"),
     "rac_graph.cut": ("FIGURES", "TensorNetwork", "tensor_network", "tensor_network_figure"),
     "registry": ("MEASURES", "Cost", "Measure", "get", "measure", "names"),
+    "relations": (
+        "EncoderGeometry",
+        "RelationMatrix",
+        "RelationalDependence",
+        "encoder_geometry",
+        "relation_matrix",
+        "relational_dependence",
+    ),
     "separation.conjecture": ("SeparationConjecture", "separation_conjecture"),
     "separation.rank": ("SeparationRank", "separation_rank"),
     "separation.saturation": ("SeparationSaturation", "separation_saturation"),

@@ -27,7 +27,7 @@ from mnemoscope.nn.registry import NETWORKS, card, create, get
 from mnemoscope.nn.storage import load
 from mnemoscope.nn.tensor_classifier import TensorClassifier
 
-__all__ = ["DEFAULT_SIZES", "NetworkSpec", "Size"]
+__all__ = ["DEFAULT_SIZES", "NETWORK_VERSION", "NetworkSpec", "Size"]
 
 Size = int | tuple[Any, ...]
 """A whole number; or several, of matrices and images, or of layers that differ."""
@@ -39,7 +39,8 @@ _FLAGS = {
     "num_layers": "--layers",
     "parameters": "--parameters",
 }
-_VERSION = 1
+NETWORK_VERSION = 1
+"""The version of a recorded description."""
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -128,11 +129,11 @@ class NetworkSpec:
             raise UserError(f"{first} ({flag}) cannot be given: a network with weights of its own has its sizes")
 
     def __hash__(self) -> int:
-        return hash((self.what, _frozen(self._words()), _frozen(self.options)))
+        return hash((self.what, _frozen(self.arguments), _frozen(self.options)))
 
     def __repr__(self) -> str:
         what = repr(self.what) if isinstance(self.what, str) else self.name
-        words = {**self._words(), **self.options}
+        words = {**self.arguments, **self.options}
         return f"NetworkSpec({', '.join([what, *(f'{name}={value!r}' for name, value in words.items())])})"
 
     @property
@@ -175,7 +176,7 @@ class NetworkSpec:
 
     def replace(self, **changes: Any) -> Self:
         """Return the description with other sizes, budget, seed or options."""
-        made = type(self)(changes.pop("what", self.what), **{**self._words(), "options": self.options, **changes})
+        made = type(self)(changes.pop("what", self.what), **{**self.arguments, "options": self.options, **changes})
         object.__setattr__(made, "recorded", self.recorded)
         return made
 
@@ -221,7 +222,7 @@ class NetworkSpec:
         """Return the description as JSON; of what only Python knows, words that no network can be built from."""
         what = _named(self.what)
         named = {"given": " ".join(repr(self.what).split())[:500]} if what is None else {"what": what}
-        found = {"version": _VERSION, **named, **self._words()}
+        found = {"version": NETWORK_VERSION, **named, **self.arguments}
         if self.options:
             found["options"] = {name: _as_json(name, value) for name, value in self.options.items()}
         digest = self.recorded or self.digest
@@ -231,8 +232,8 @@ class NetworkSpec:
     def from_dict(cls, found: Mapping[str, Any]) -> Self:
         """Return the description that `to_dict` wrote."""
         words = dict(found)
-        if words.pop("version", None) != _VERSION:
-            raise expected("the version of a recorded network", str(_VERSION), found.get("version"))
+        if words.pop("version", None) != NETWORK_VERSION:
+            raise expected("the version of a recorded network", str(NETWORK_VERSION), found.get("version"))
         if "what" not in words:
             raise UserError(
                 f"the network was given as an object and cannot be built again from the record: {words.get('given')}"
@@ -259,8 +260,9 @@ class NetworkSpec:
         rest = {name: value for name, value in options.items() if name not in sizes}
         return cls(own.name, **sizes, options={**rest, **more})
 
-    def _words(self) -> dict[str, Any]:
-        """Return the arguments that differ from their defaults, without the network's own options."""
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The arguments that differ from their defaults: sizes, budget and seed, without the network's options."""
         budget = {"parameters": self.parameters, "count": self.count, "readout_size": self.readout_size}
         usual = {"parameters": None, "count": "recurrent", "readout_size": 0, "seed": 0}
         more = {name: value for name, value in {**budget, "seed": self.seed}.items() if value != usual[name]}

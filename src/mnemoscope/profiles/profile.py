@@ -161,6 +161,8 @@ def profile(
     *,
     input_size: int | None = None,
     num_layers: int | None = None,
+    parameters: int | None = None,
+    count: str = "recurrent",
     options: Mapping[str, Any] | None = None,
     quick: bool = False,
     seed: int = 0,
@@ -181,6 +183,8 @@ def profile(
         their own weights, all others with freshly initialised ones at several seeds.
     hidden_size, input_size, num_layers
         Sizes of a network that is built; by default 64 units, one input, one layer.
+    parameters, count
+        A number of parameters instead of a hidden size, counted as `NetworkSpec` counts.
     options, more
         Further arguments of its constructor, such as ``rank=8``.
     quick
@@ -206,8 +210,15 @@ def profile(
     >>> found = ms.profile("rnn", hidden_size=8, quick=True)  # doctest: +SKIP
     >>> found.to_html("rnn.html")  # doctest: +SKIP
     """
-    chosen = {**(options or {}), **more}
-    spec = NetworkSpec(network, input_size=input_size, hidden_size=hidden_size, num_layers=num_layers, options=chosen)
+    spec = NetworkSpec(
+        network,
+        input_size=input_size,
+        hidden_size=hidden_size,
+        num_layers=num_layers,
+        parameters=parameters,
+        count=count,
+        options={**(options or {}), **more},
+    )
     settings = Settings(quick=quick, seed=seed, seeds=seeds, budget=budget, train_minutes=train_minutes)
     return _profiled([spec], settings, fresh, html)
 
@@ -216,7 +227,7 @@ def compare(*networks: Any, quick: bool = False, seed: int = 0, seeds: int | Non
     """Profile several networks side by side: each a name, file, class or module, or a `NetworkSpec`."""
     if len(networks) < 2:
         raise expected("compare", "called with at least two networks", list(networks))
-    own: dict[str, int] = {name: more.pop(name) for name in DEFAULT_SIZES if name in more}
+    own: dict[str, Any] = {name: more.pop(name) for name in (*DEFAULT_SIZES, "parameters", "count") if name in more}
     budget, fresh, html = more.pop("budget", None), more.pop("fresh", False), more.pop("html", None)
     minutes = more.pop("train_minutes", None)
     specs = [each if isinstance(each, NetworkSpec) else _spec(each, own, more) for each in networks]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from mnemoscope.profiles.row import NetworkFacts
 from mnemoscope.profiles.section import Call
 from mnemoscope.profiles.settings import Settings
 
-__all__ = ["facts_of", "fingerprint", "network_words", "python_call", "source_of", "spell"]
+__all__ = ["facts_of", "fingerprint", "network_words", "python_call", "size_words", "source_of", "spell"]
 
 _PLAIN = (bool, int, float, str, type(None))
 
@@ -82,20 +82,32 @@ def _whole(network: Any, name: str) -> int | None:
     return found if isinstance(found, int) and not isinstance(found, bool) else None
 
 
-_FLAGS = {"hidden_size": "--hidden", "input_size": "--input-size", "num_layers": "--layers"}
+_FLAGS = {
+    "hidden_size": "--hidden",
+    "input_size": "--input-size",
+    "num_layers": "--layers",
+    "parameters": "--parameters",
+    "count": "--count",
+}
 
 
 def python_call(specs: Sequence[NetworkSpec], settings: Settings, fresh: bool) -> str:
     """Return the line of Python that makes a profile again."""
     chosen = {"quick": settings.quick, "seed": settings.seed, "seeds": settings.seeds, "fresh": fresh}
     more = {name: value for name, value in chosen.items() if value}
-    if len(specs) == 1:
-        more = {**specs[0].sizes, **specs[0].options, **more}
-    names = [
-        repr(each.what) if isinstance(each.what, str) else "module" if each.trained else each.name for each in specs
-    ]
+    given = [{**each.arguments, **each.options} for each in specs if not each.trained]
+    shared = all(one == given[0] for one in given)
+    if given and shared:
+        more = {**given[0], **more}
+    names = [_named(each) if shared or each.trained else f"ms.nn.{each!r}" for each in specs]
     function = "profile" if len(specs) == 1 else "compare"
     return f"ms.{function}({', '.join([*names, *(f'{name}={value!r}' for name, value in more.items())])})"
+
+
+def _named(spec: NetworkSpec) -> str:
+    if isinstance(spec.what, str):
+        return repr(spec.what)
+    return "module" if spec.trained else spec.name
 
 
 def network_words(spec: NetworkSpec, input_size: int | None = None) -> str | None:
@@ -104,12 +116,21 @@ def network_words(spec: NetworkSpec, input_size: int | None = None) -> str | Non
         return None
     if spec.saved:
         return shlex.quote(spec.what)
-    sizes = spec.sizes if input_size is None else {**spec.sizes, "input_size": input_size}
-    if spec.what in NETWORKS and getattr(NETWORKS[spec.what], "kind", None) == "recurrent":
+    sizes = spec.arguments if input_size is None else {**spec.arguments, "input_size": input_size}
+    usual = spec.parameters is None and spec.what in NETWORKS
+    if usual and getattr(NETWORKS[spec.what], "kind", None) == "recurrent":
         sizes = {"hidden_size": DEFAULT_SIZES["hidden_size"], **sizes}
-    given = [f"{flag} {sizes[name]}" for name, flag in _FLAGS.items() if name in sizes]
-    given += [f"--set {shlex.quote(f'{name}={value}')}" for name, value in spec.options.items()]
+    given = [*size_words(sizes), *(f"--set {shlex.quote(f'{name}={value}')}" for name, value in spec.options.items())]
     return " ".join([shlex.quote(spec.what), *given])
+
+
+def size_words(sizes: Mapping[str, Any]) -> list[str]:
+    """Return sizes as commands take them: ``--hidden 64``, or ``--hidden 15,15`` of a matrix."""
+    return [f"{flag} {_typed(sizes[name])}" for name, flag in _FLAGS.items() if name in sizes]
+
+
+def _typed(value: Any) -> str:
+    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def spell(spec: NetworkSpec, call: Call, seed: int) -> str:

@@ -13,7 +13,8 @@ from torch import nn
 
 from mnemoscope.core.errors import Description, UserError, expected
 from mnemoscope.nn.options import public_class
-from mnemoscope.nn.registry import card, create
+from mnemoscope.nn.registry import card
+from mnemoscope.nn.spec import NETWORK_VERSION, NetworkSpec
 from mnemoscope.tasks import Task
 from mnemoscope.tasks import create as create_task
 from mnemoscope.training.model import Model
@@ -117,15 +118,21 @@ def with_data(task: Task, data: str | os.PathLike[str] | None) -> Task:
 
 
 def rebuild_layer(spec: Mapping[str, Any]) -> Any:
-    """Return the network of a configuration, with weights that are about to be overwritten."""
+    """Return the network of a configuration, with weights that are about to be overwritten.
+
+    Raises
+    ------
+    UserError
+        If it was given as an object, or its file changed since it was recorded.
+    """
     if "options" not in spec:
         raise UserError(
             f"the network {spec['name']} was given as an object and cannot be built again from the record; "
             "call fit with the same arguments and folder, and it goes on"
         )
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        return create(spec["name"], **spec["options"]).to(getattr(torch, spec["dtype"]))
+    described = {name: spec[name] for name in ("options", "digest") if name in spec}
+    network = NetworkSpec.from_dict({"version": NETWORK_VERSION, "what": spec["name"], **described})
+    return network.build().to(getattr(torch, spec["dtype"]))
 
 
 def _given(readout: Any) -> dict[str, str]:

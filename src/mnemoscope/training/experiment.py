@@ -110,7 +110,9 @@ class Experiment:
         found = describe_network(layer)
         if "options" in found:
             return found
-        return {"name": self.network["name"], "options": self._network_options(task), "dtype": found["dtype"]}
+        digest = NetworkSpec(self.network["name"]).digest
+        more = {} if digest is None else {"digest": digest}
+        return {"name": self.network["name"], "options": self._network_options(task), "dtype": found["dtype"], **more}
 
 
 def read_experiment(path: str | os.PathLike[str], changes: Mapping[str, Any] | None = None) -> Experiment:

@@ -10,11 +10,11 @@ import numpy as np
 import torch
 import typer
 
-from mnemoscope.cli.options import Option, named_values, options_of
+from mnemoscope.cli.options import Option, named_values, options_of, size_of
 from mnemoscope.core import arrays
 from mnemoscope.core.arrays import read_array
 from mnemoscope.core.docs import REQUIRED, Argument, function_arguments
-from mnemoscope.core.errors import Description, UserError, expected, positive_int
+from mnemoscope.core.errors import Description, UserError, expected
 from mnemoscope.core.result import Result
 from mnemoscope.measures import MEASURES, Measure
 from mnemoscope.nn import NetworkSpec
@@ -53,18 +53,18 @@ def network_parameters() -> dict[str, tuple[Any, Any]]:
     )
     argument = typer.Argument(metavar="NETWORK", help=words, show_default=False)
     whole = {
-        "hidden": "Hidden size n.",
-        "input_size": "Numbers per step of the input, d.",
+        "hidden": "Hidden size n; of matrices as 15,15.",
+        "input_size": "Numbers per step of the input, d; of matrices and images as 5,5.",
         "layers": "Layers.",
     }
     sizes = {
         name: (
             Annotated[
-                int | None,
+                str | None,
                 typer.Option(
                     "--" + name.replace("_", "-"),
                     help=f"{meaning} Default: {SIZES[name]}.",
-                    metavar="INTEGER",
+                    metavar="N|N,N",
                     show_default=False,
                     rich_help_panel=_PANEL,
                 ),
@@ -107,9 +107,9 @@ class Source:
 
     network: str | None = None
     files: Mapping[str, list[str]] = field(default_factory=dict)
-    hidden: int | None = None
-    input_size: int | None = None
-    layers: int | None = None
+    hidden: str | None = None
+    input_size: str | None = None
+    layers: str | None = None
     option: tuple[str, ...] = ()
     seed: int = 0
 
@@ -137,11 +137,11 @@ class Source:
             self.refuse_sizes("a saved network has its own")
         return spec.replace(**self.sizes(), options=named_values(self.option)).build()
 
-    def sizes(self) -> dict[str, int]:
+    def sizes(self) -> dict[str, Any]:
         """Return the sizes that were given, as constructors name them, or raise for one that is none."""
         given = {flag: getattr(self, flag) for flag in _NAMES}
         return {
-            _NAMES[flag]: positive_int("--" + flag.replace("_", "-"), value)
+            _NAMES[flag]: size_of("--" + flag.replace("_", "-"), value)
             for flag, value in given.items()
             if value is not None
         }

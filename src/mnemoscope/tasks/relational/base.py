@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from mnemoscope.core.errors import choice, expected
+from mnemoscope.core.errors import UserError, choice, expected
 from mnemoscope.nn.panels import Panels
 from mnemoscope.tasks.base import Evaluation, Task
 from mnemoscope.tasks.batch import Batch, at_the_end, place
@@ -82,9 +82,16 @@ class Relational(Task):
 
     def draw(self, batch: int, generator: torch.Generator | None) -> Batch:
         """Draw fresh examples."""
-        panels, answers = self.panels(batch, generator)
-        ends = at_the_end(panels.index, answers)
-        return ends._replace(inputs=panels)
+        return _examples(*self.panels(batch, generator))
+
+    def sample_twice(self, batch: int, generator: torch.Generator | None = None) -> tuple[Batch, Batch]:
+        """Draw examples, and the same again with all objects exchanged for others: every relation stays."""
+        first, second, answers = self.twice(batch, generator)
+        return _examples(first, answers), _examples(second, answers)
+
+    def twice(self, batch: int, generator: torch.Generator | None) -> tuple[Panels, Panels, Int64[Tensor, " batch"]]:
+        """Draw examples with two choices of objects each."""
+        raise UserError(f"the task {self.name} asks for more than which objects are the same: they cannot be exchanged")
 
     def pictures(self, batch: Batch, which: int = 0) -> dict[str, Float[np.ndarray, "rows columns *rgb"]]:
         """Return the panels in the order of their steps, row below row, under the answer."""
@@ -93,6 +100,10 @@ class Relational(Task):
         for row in images.split(list(self.rows)):
             lines += row.split(_ROW)
         return {f"answer {int(batch.targets[which])}": _page(lines)}
+
+
+def _examples(panels: Panels, answers: Int64[Tensor, " batch"]) -> Batch:
+    return at_the_end(panels.index, answers)._replace(inputs=panels)
 
 
 def _page(lines: Sequence[Float[Tensor, "panels channels height width"]]) -> np.ndarray:
@@ -189,11 +200,19 @@ class SymbolTask(Relational):
         """Draw abstract problems."""
 
     def panels(self, batch: int, generator: torch.Generator | None) -> tuple[Panels, Int64[Tensor, " batch"]]:
-        """Draw problems, and show their letters by distinct symbols."""
+        """Draw problems, and show them."""
         letters, answers = self.problems(batch, generator)
+        return self.show(letters, generator), answers
+
+    def twice(self, batch: int, generator: torch.Generator | None) -> tuple[Panels, Panels, Int64[Tensor, " batch"]]:
+        """Draw problems, and show each by two choices of symbols."""
+        letters, answers = self.problems(batch, generator)
+        return self.show(letters, generator), self.show(letters, generator), answers
+
+    def show(self, letters: Int64[Tensor, "panels batch"], generator: torch.Generator | None) -> Panels:
+        """Show the letters of problems by distinct symbols."""
         images = symbols(self.images, self.data).to(place(generator))[self.pool()]
-        index = self.distinct(batch, generator).gather(0, letters)
-        return compact(Panels(images, index)), answers
+        return compact(Panels(images, self.distinct(letters.shape[1], generator).gather(0, letters)))
 
     def distinct(self, batch: int, generator: torch.Generator | None) -> Int64[Tensor, "letters batch"]:
         """Draw for every example the symbols that its letters stand for, by their number in the pool."""
@@ -220,10 +239,10 @@ class ColouredTask(SymbolTask):
         super().__post_init__()
         choice("colour", self.colour, ("none", "spurious"))
 
-    def panels(self, batch: int, generator: torch.Generator | None) -> tuple[Panels, Int64[Tensor, " batch"]]:
-        """Draw examples, and colour them where that is asked for."""
-        panels, answers = super().panels(batch, generator)
-        return (panels if self.colour == "none" else coloured(panels, generator)), answers
+    def show(self, letters: Int64[Tensor, "panels batch"], generator: torch.Generator | None) -> Panels:
+        """Show problems, coloured where that is asked for."""
+        panels = super().show(letters, generator)
+        return panels if self.colour == "none" else coloured(panels, generator)
 
 
 def compact(panels: Panels) -> Panels:

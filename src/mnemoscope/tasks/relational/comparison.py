@@ -63,13 +63,12 @@ class Comparison(SymbolTask):
         both = [row for small, large in self.pairs() for row in (((small, large), 1), ((large, small), 0))]
         return chosen(tabulate(both), batch, generator)
 
-    def panels(self, batch: int, generator: torch.Generator | None) -> tuple[Panels, Int64[Tensor, " batch"]]:
-        """Draw a symbol and two scales."""
-        scales, answers = self.problems(batch, generator)
+    def show(self, letters: Int64[Tensor, "panels batch"], generator: torch.Generator | None) -> Panels:
+        """Show a symbol at the scales of the problem."""
         pool = self.pool()
         images = [_scaled(self.images, self.data, scale)[pool] for scale in self.scales]
-        index = scales * len(pool) + self.distinct(batch, generator)
-        return compact(Panels(torch.cat(images).to(place(generator)), index)), answers
+        index = letters * len(pool) + self.distinct(letters.shape[1], generator)
+        return compact(Panels(torch.cat(images).to(place(generator)), index))
 
 
 @task("transitive-comparison")

@@ -66,6 +66,8 @@ class Game(Relational):
     rows: ClassVar[tuple[int, ...]] = (3, 3, 3)
     references: ClassVar[tuple[str, ...]] = ("kerg2022", "shanahan2020")
     tests: ClassVar[tuple[str, ...]] = ("hexominoes", "stripes")
+    by_equality: ClassVar[bool] = True
+    """Whether the answer depends on nothing but which shapes and colours are the same."""
 
     def __post_init__(self) -> None:
         """Check the settings."""
@@ -104,13 +106,36 @@ class Game(Relational):
         where = place(generator)
         # A generator of another device seeds one here: the tables are small, and one seed gives one batch anywhere.
         here = generator if where.type == "cpu" else _moved(generator)
+        scene = self.scene(batch, _objects(self.shown)[0], here)
+        return _shown(scene, self.shown, where), scene.answers.to(where)
+
+    def twice(self, batch: int, generator: torch.Generator | None) -> tuple[Panels, Panels, Int64[Tensor, " batch"]]:
+        """Draw examples, and exchange all shapes for others and all colours for others, the same throughout."""
+        if not self.by_equality:
+            return super().twice(batch, generator)
+        where = place(generator)
+        here = generator if where.type == "cpu" else _moved(generator)
         objects, images = _objects(self.shown)
         scene = self.scene(batch, objects, here)
-        blank = images.new_zeros(1, *images.shape[1:])
-        number = 1 + scene.cells * batch + torch.arange(batch)
-        index = torch.where(scene.cells == _EMPTY, 0, number)
-        shown = Panels(torch.cat([blank, images[scene.objects.flatten()]]), index)
-        return Panels(*(part.to(where) for part in shown)), scene.answers.to(where)
+        colours = len(COLOURS)
+        orders = [torch.rand(count, batch, generator=here).argsort(0) for count in (len(images) // colours, colours)]
+        first, second = (order.gather(0, part) for order, part in zip(orders, _parts(scene.objects), strict=True))
+        other = scene._replace(objects=colours * first + second)
+        return _shown(scene, self.shown, where), _shown(other, self.shown, where), scene.answers.to(where)
+
+
+def _parts(objects: Int64[Tensor, "objects batch"]) -> tuple[Tensor, Tensor]:
+    return objects // len(COLOURS), objects % len(COLOURS)
+
+
+def _shown(scene: Scene, name: str, where: torch.device) -> Panels:
+    """Return the cells of scenes, each object's image once."""
+    images = _objects(name)[1]
+    batch = scene.cells.shape[1]
+    blank = images.new_zeros(1, *images.shape[1:])
+    number = 1 + scene.cells * batch + torch.arange(batch)
+    index = torch.where(scene.cells == _EMPTY, 0, number)
+    return Panels(torch.cat([blank, images[scene.objects.flatten()]]).to(where), index.to(where))
 
 
 def _moved(generator: torch.Generator | None) -> torch.Generator:
@@ -304,6 +329,7 @@ class LeftOf(Game):
     """
 
     tests: ClassVar[tuple[str, ...]] = ("hexominoes",)
+    by_equality: ClassVar[bool] = False
 
     def scene(self, batch: int, objects: Objects, generator: torch.Generator | None) -> Scene:
         """Draw two objects, and put the darker one where the answer wants it."""

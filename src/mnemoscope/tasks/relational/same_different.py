@@ -87,13 +87,13 @@ class SeparatedInputs(SymbolTask):
         """Draw AA or AB."""
         return chosen(_pairs(), batch, generator)
 
-    def panels(self, batch: int, generator: torch.Generator | None) -> tuple[Panels, Int64[Tensor, " batch"]]:
-        """Draw two symbols, and put a colour behind each."""
-        (images, shown), answers = super().panels(batch, generator)
+    def show(self, letters: Int64[Tensor, "panels batch"], generator: torch.Generator | None) -> Panels:
+        """Show two symbols, and a colour behind each."""
+        images, shown = super().show(letters, generator)
         fields = colours().to(place(generator))[:, :, None, None].expand(-1, -1, SIDE, SIDE)
         tints = torch.randint(len(fields), shown.shape, generator=generator, device=shown.device)
         index = torch.stack([shown, len(images) + tints], 1).flatten(0, 1)
-        return compact(Panels(torch.cat([images, fields]), index)), answers
+        return compact(Panels(torch.cat([images, fields]), index))
 
 
 _TRIPLETS, _UNSEEN = ("AAA", "ABA", "BAA"), "AAB"
