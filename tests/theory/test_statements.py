@@ -51,7 +51,8 @@ def test_statements_are_whole(network):
     topics = [statement["topic"] for statement in found]
     assert topics == sorted(topics, key=list(TOPICS).index)
     for statement in found:
-        assert set(statement) == {"claim", "topic", "text", "value", "status", "reference"}
+        assert set(statement) == {"claim", "topic", "text", "value", "status", "source", "reference"}
+        assert bool(statement["source"]) == (statement["status"] != "none")
         assert statement["status"] in ("exact", "bound", "conjecture", "none")
         assert statement["reference"] in REFERENCES or not statement["reference"]
         assert statement["value"] is None or math.isfinite(statement["value"])

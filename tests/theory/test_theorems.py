@@ -179,7 +179,7 @@ def test_declaring_one(monkeypatch):
         return Instance(f"Its capacity is {s.n}.", s.n, "exact")
 
     assert str(theory.check("ring", seed=2)) == "confirmed on 12 cases: all alike"
-    assert ring.source == "White et al. 2004, Eq. 3"
+    assert str(ring) == "ring (White et al. 2004, Eq. 3): proved"
     assert ring.statement == "A ring of n units has a capacity of n. Whatever its weight."
     assert ring.facts()["tested"] == "ten rings, all alike."
     assert ring.value(ms.nn.GRU(1, 4)).text == "Its capacity is 4."

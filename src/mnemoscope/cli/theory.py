@@ -50,7 +50,7 @@ def theory(context: typer.Context, status: Status = None, severity: Severity = N
         print_json({"claims": [claim.facts() for claim in found]})
         return
     for claim in found:
-        typer.echo(_heading(claim))
+        typer.echo(str(claim))
         _print_folded(claim.statement)
         if claim.right:
             _print_folded(f"Right: {claim.right}")
@@ -120,17 +120,10 @@ def cite(
         typer.echo("\n\n".join(entry.bibtex() for entry in entries))
 
 
-def _heading(claim: Theorem) -> str:
-    from mnemoscope.theory.theorems import STATUSES
-
-    severity = f" ({claim.severity})" if claim.severity else ""
-    return f"{claim.name} ({claim.source}): {STATUSES[claim.status]}{severity}"
-
-
 def _print_verdict(claim: Theorem, verdict: Verdict) -> None:
     found = "confirmed" if verdict.confirmed else "NOT CONFIRMED"
     cases = f"{verdict.cases:,} case{'' if verdict.cases == 1 else 's'}"
-    typer.echo(f"{_heading(claim)}, {found} on {cases}")
+    typer.echo(f"{claim}, {found} on {cases}")
     _print_folded(f"Witness: {verdict.evidence}" if claim.status == "false" and verdict.confirmed else verdict.evidence)
     typer.echo()
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from mnemoscope.core.references import reference
 from mnemoscope.profiles.drawing import SectionView, slug
 from mnemoscope.profiles.row import Row
 from mnemoscope.profiles.section import Context, Measurement, ProfileSection, section
@@ -89,6 +88,5 @@ def _table(place: int, row: Row) -> Table:
 
 
 def _line(statement: dict[str, Any]) -> list[Cell]:
-    source = reference(statement["reference"]).short if statement["reference"] else ""
     topic = TOPICS.get(statement["topic"], statement["topic"])
-    return [topic, statement["text"], statement["value"], STATUS[statement["status"]], source]
+    return [topic, statement["text"], statement["value"], STATUS[statement["status"]], statement.get("source", "")]

@@ -98,7 +98,7 @@ Check = Callable[[int], Verdict]
 Evaluate = Callable[[NetworkView], Instance]
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Theorem:
     """A theorem, conjecture or erratum.
 
@@ -137,6 +137,13 @@ class Theorem:
     topic: str = ""
     speaks_of: Callable[[NetworkView], bool] | None = None
     instance: Evaluate | None = None
+
+    def __str__(self) -> str:
+        severity = f" ({self.severity})" if self.severity else ""
+        return f"{self.name} ({self.source}): {STATUSES[self.status]}{severity}"
+
+    def __repr__(self) -> str:
+        return f"<theorem {self}>"
 
     @property
     def source(self) -> str:

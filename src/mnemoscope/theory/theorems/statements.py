@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from mnemoscope.theory.theorems.base import TOPICS, claims, view
+from mnemoscope.theory.theorems.base import TOPICS, Instance, Theorem, claims, view
 from mnemoscope.theory.theorems.view import NetworkView
 
 __all__ = ["statements"]
@@ -26,35 +26,33 @@ _NONE = {
 def statements(network: Any) -> list[dict[str, Any]]:
     """Return what every theorem that applies says of a network, by topic; and where none applies, that.
 
-    Each is ``{"claim", "topic", "text", "value", "status", "reference"}``, `status` being ``"none"`` where there is no
-    theorem.
+    Each is ``{"claim", "topic", "text", "value", "status", "source", "reference"}``, `status` being ``"none"`` where
+    there is no theorem.
     """
     known = view(network)
     order = list(TOPICS)
-    found = []
-    for each in claims():
-        if each.applies(known):
-            said = each.value(known)
-            found.append(_row(each.name, each.topic, said.text, said.value, said.status, each.reference))
+    found = [_row(each, each.value(known)) for each in claims() if each.applies(known)]
     spoken = {row["topic"] for row in found}
     if known.kind == "recurrent":
         found += [_silence(topic, known) for topic in _NONE if topic not in spoken]
     return sorted(found, key=lambda row: order.index(row["topic"]))
 
 
-def _silence(topic: str, known: NetworkView) -> dict[str, Any]:
-    return _row(f"no-theorem-{topic}", topic, _NONE[topic].format(name=known.name), None, "none", "")
-
-
-def _row(claim: str, topic: str, text: str, value: float | None, status: str, reference: str) -> dict[str, Any]:
+def _row(theorem: Theorem, said: Instance) -> dict[str, Any]:
     return {
-        "claim": claim,
-        "topic": topic,
-        "text": text,
-        "value": _plain(value),
-        "status": status,
-        "reference": reference,
+        "claim": theorem.name,
+        "topic": theorem.topic,
+        "text": said.text,
+        "value": _plain(said.value),
+        "status": said.status,
+        "source": theorem.source,
+        "reference": theorem.reference,
     }
+
+
+def _silence(topic: str, known: NetworkView) -> dict[str, Any]:
+    empty = {"value": None, "status": "none", "source": "", "reference": ""}
+    return {"claim": f"no-theorem-{topic}", "topic": topic, "text": _NONE[topic].format(name=known.name)} | empty
 
 
 def _plain(value: float | None) -> float | None:
