@@ -105,7 +105,7 @@ def test_nothing_there(call, call_json, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("MNEMOSCOPE_RUNS", raising=False)
     assert call("runs").stdout == f"No runs in {tmp_path / 'runs'}.\n"
-    assert call_json("runs") == {"root": str(tmp_path / "runs"), "runs": []}
+    assert call_json("runs") == {"root": str(tmp_path / "runs"), "runs": [], "total": 0}
     assert call_json("runs", "disk")["total"] == 0
     assert call("runs", "gc").stdout == "There is nothing to remove.\n"
     assert not (tmp_path / "runs").exists()
@@ -291,7 +291,7 @@ def test_rebuild(call, call_json, root):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("show", "nothing"), "begins with 'nothing'; `mnemoscope runs` lists the 5 there"),
+        (("show", "nothing"), "begins with 'nothing'; `mnemoscope runs` lists those there"),
         (("show", ""), "a run must be named by its id"),
         (("compare", "search"), "compare takes two runs or more, got 1"),
         (

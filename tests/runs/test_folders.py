@@ -78,7 +78,7 @@ def test_a_run_is_found_by_a_beginning(root, monkeypatch, tmp_path):
     assert runs.find(str(inner)) == inner
     with pytest.raises(UserError, match="'alpha' is the beginning of 2 runs: alpha-one, alpha-two"):
         runs.find("alpha")
-    with pytest.raises(UserError, match="no run in .* begins with 'gamma'; `mnemoscope runs` lists the 4 there"):
+    with pytest.raises(UserError, match="no run in .* begins with 'gamma'; `mnemoscope runs` lists those there"):
         runs.find("gamma")
     for nothing in ("", "a\0b", "../..", "/"):
         with pytest.raises(UserError):

@@ -12,7 +12,7 @@ import torch
 from mnemoscope import runs
 from mnemoscope.core.errors import UserError
 from mnemoscope.runs import files, indexing
-from mnemoscope.runs.query import select, since, sql
+from mnemoscope.runs.query import Filters, select, since, sql
 
 MANY = """
 import sys
@@ -187,7 +187,7 @@ def test_a_missing_or_empty_root(tmp_path):
 
 def test_filters(five):
     def tasks(**filters):
-        return sorted(row["id"][17:] for row in select(five, **filters))
+        return sorted(row["id"][17:] for row in select(five, Filters(**filters)))
 
     assert tasks(task="parity") == ["fit-parity-rnn"]
     assert tasks(network="lstm") == ["capacity-copy-lstm"]
@@ -201,7 +201,7 @@ def test_filters(five):
     assert tasks(before="1h") == []
     for mistake in ({"status": "done"}, {"kind": "x"}, {"after": "soon"}, {"where": "score >"}, {"where": "a = ?"}):
         with pytest.raises(UserError):
-            select(five, **mistake)
+            select(five, Filters(**mistake))
 
 
 def test_times():

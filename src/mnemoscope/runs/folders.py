@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ __all__ = [
     "root",
     "scan",
     "spec_hash",
+    "stamp_of",
 ]
 
 CONFIG = "config.json"
@@ -121,32 +122,44 @@ def find(name: str | os.PathLike[str], where: str | os.PathLike[str] | None = No
     where
         The folder that holds the runs; see `root`.
     """
-    from mnemoscope.runs.folders import is_run, scan
-
     text = os.fspath(name)
     base = root(where)
     if not text or "\0" in text:
         raise UserError(f"a run must be named by its id, a beginning of it, or its folder, got {text!r}")
-    ids = [one.id for one in scan(base)]
-    if text in ids:
+    parts = text.rstrip("/").split("/")
+    matching = list(_beginning(base, parts, "")) if len(parts) <= _DEPTH else []
+    if text in matching:
         return base / text
     if (os.sep in text or text in (".", "..")) and is_run(Path(text).absolute()):
         return Path(text).absolute()
-    matching = [one for one in ids if _begins(one, text)]
     if len(matching) == 1:
         return base / matching[0]
     if is_run(Path(text).absolute()) and not matching:
         return Path(text).absolute()
     if not matching:
-        raise UserError(f"no run in {str(base)!r} begins with {text!r}; `mnemoscope runs` lists the {len(ids)} there")
+        raise UserError(f"no run in {str(base)!r} begins with {text!r}; `mnemoscope runs` lists those there")
     few = ", ".join(matching[:4]) + (", ..." if len(matching) > 4 else "")
     raise UserError(f"{text!r} is the beginning of {len(matching)} runs: {few}")
 
 
-def _begins(name: str, text: str) -> bool:
-    """Say whether text is the beginning of an id, part by part: ``3fa9/level`` is one of ``3fa9c2d1/level-8``."""
-    parts, given = name.split("/"), text.rstrip("/").split("/")
-    return len(parts) == len(given) and all(part.startswith(one) for part, one in zip(parts, given, strict=True))
+def _beginning(folder: Path, parts: Sequence[str], prefix: str) -> Iterator[str]:
+    """Give the ids that begin so, part by part: ``3fa9/level`` is the beginning of ``3fa9c2d1/level-8``."""
+    for name in sorted(entry.name for entry in _folders(folder) if entry.name.startswith(parts[0])):
+        if len(parts) > 1:
+            yield from _beginning(folder / name, parts[1:], f"{prefix}{name}/")
+        elif is_run(folder / name):
+            yield prefix + name
+
+
+def _folders(folder: Path) -> list[os.DirEntry[str]]:
+    """Return the folders in a folder that may be runs; links are not followed."""
+    if not folder.is_dir():
+        return []
+    return [
+        entry
+        for entry in os.scandir(folder)
+        if not entry.name.startswith(".") and entry.name != CHECKPOINTS and entry.is_dir(follow_symlinks=False)
+    ]
 
 
 _DEPTH = 4
@@ -162,32 +175,44 @@ class Found:
 
     def signature(self) -> str:
         """Return what changes when its row does: times and sizes of files, who writes it, what it is part of."""
-        parts = [_stamp(self.folder / name) for name in (CONFIG, STATUS, METRICS)]
+        parts = [_file_stamp(self.folder / name) for name in (CONFIG, STATUS, METRICS)]
         return " ".join([*parts, "held" if holder(self.folder / LOCK) else "free", self.parent or ""])
 
+    def stamp(self) -> str:
+        """Return what changes when a name in its folder does: every document of a run is renamed into its place."""
+        try:
+            return stamp_of(self.folder.lstat())
+        except OSError:
+            return "-"
 
-def scan(base: Path) -> Iterator[Found]:
+
+Skip = Callable[[str, str | None, os.DirEntry[str]], bool]
+"""Given the id, the parent and the folder of what may be a run, says whether to pass over it and all within it."""
+
+
+def scan(base: Path, skip: Skip | None = None) -> Iterator[Found]:
     """Give all runs below a folder, by name, those within others after them. Links are not followed."""
     if base.is_dir():
-        yield from _below(base, "", None, _DEPTH)
+        yield from _below(base, "", None, _DEPTH, skip)
 
 
-def _below(folder: Path, prefix: str, parent: str | None, depth: int) -> Iterator[Found]:
+def _below(folder: Path, prefix: str, parent: str | None, depth: int, skip: Skip | None) -> Iterator[Found]:
     try:
-        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+        entries = sorted(_folders(folder), key=lambda entry: entry.name)
     except PermissionError as error:
         if not prefix:
             raise read_failure(folder, error) from error
         return
     for entry in entries:
-        if entry.name.startswith(".") or entry.name == CHECKPOINTS or not entry.is_dir(follow_symlinks=False):
+        name = prefix + entry.name
+        if skip is not None and skip(name, parent, entry):
             continue
-        name, path = prefix + entry.name, Path(entry.path)
+        path = Path(entry.path)
         found = is_run(path)
         if found:
             yield Found(name, path, parent)
         if depth > 1:
-            yield from _below(path, f"{name}/", name if found else parent, depth - 1)
+            yield from _below(path, f"{name}/", name if found else parent, depth - 1, skip)
 
 
 def parent_of(folder: Path, base: Path) -> str | None:
@@ -197,9 +222,13 @@ def parent_of(folder: Path, base: Path) -> str | None:
     return None if nearest is None else nearest.relative_to(base).as_posix()
 
 
-def _stamp(path: Path) -> str:
+def _file_stamp(path: Path) -> str:
     try:
-        found = path.lstat()
+        return stamp_of(path.lstat())
     except OSError:
         return "-"
+
+
+def stamp_of(found: os.stat_result) -> str:
+    """Return when a file or folder was changed, its size and its number."""
     return f"{found.st_mtime_ns}:{found.st_size}:{found.st_ino}"

@@ -1,7 +1,12 @@
-"""The index: one SQLite file beside the runs, which can always be made again from them.
+"""Index of runs: one SQLite file beside them, which can always be made again from their folders.
 
 The folders are the truth. Before it is read, the index is brought up to date with them; a damaged or missing one is
 made anew, and where no file can be had (a network file system, a folder that may not be written) one in memory serves.
+
+There are two ways to bring it up to date. The thorough one looks at every file of every run, and at every row. The
+quick one takes one look at each folder among the runs: a run whose folder has the time that its row names, and which
+nobody was writing, is as it was, since every document of a run is renamed into its place. What only the thorough one
+sees, a file that was altered in place, is seen by the quick one for the rows that are shown (`look_again`).
 """
 
 from __future__ import annotations
@@ -9,7 +14,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +22,15 @@ from mnemoscope.core.errors import UserError
 from mnemoscope.runs.documents import Newer, canonical, digest
 from mnemoscope.runs.errors import warn
 from mnemoscope.runs.files import network_file_system
-from mnemoscope.runs.folders import Found, identity, label, parent_of, root, scan, spec_hash
+from mnemoscope.runs.folders import Found, identity, label, parent_of, root, scan, spec_hash, stamp_of
 from mnemoscope.runs.lock import Held, Lock
 from mnemoscope.runs.record import Record, read_record
 
-__all__ = ["COLUMNS", "FILE", "checksum", "current", "index", "note", "rebuild", "row"]
+__all__ = ["COLUMNS", "FILE", "checksum", "current", "index", "look_again", "note", "rebuild", "row"]
 
 FILE = "index.sqlite"
 _LOCK = ".index.lock"
-_VERSION = 1
+_VERSION = 2
 _BUSY = 10.0
 
 
@@ -55,7 +60,17 @@ def note(base: Path, folder: Path) -> None:
             _put(connection, Found(identity(folder, base), folder, parent_of(folder, base)))
 
 
-def current(base: Path) -> sqlite3.Connection:
+def look_again(connection: sqlite3.Connection, base: Path, rows: Sequence[Mapping[str, Any]]) -> bool:
+    """Say whether rows are as their runs are now; those that are not are written anew."""
+    found = [Found(one["id"], base / one["id"], one["parent"]) for one in rows]
+    changed = [one for one, old in zip(found, rows, strict=True) if one.signature() != old["signature"]]
+    with connection:
+        for one in changed:
+            _put(connection, one)
+    return not changed
+
+
+def current(base: Path, *, thorough: bool = True) -> sqlite3.Connection:
     """Return a connection to an index that is up to date: that beside the runs, or one in memory."""
     if not base.is_dir():
         return _in_memory(base)
@@ -65,7 +80,7 @@ def current(base: Path) -> sqlite3.Connection:
         return _in_memory(base)
     try:
         with _writing(base):
-            return _on_disk(base)
+            return _on_disk(base, thorough)
     except (sqlite3.Error, UserError, OSError) as error:
         warn(f"the index of {str(base)!r} is in memory, since its file cannot be written: {error}")
         return _in_memory(base)
@@ -78,29 +93,31 @@ def _in_memory(base: Path) -> sqlite3.Connection:
     return connection
 
 
-def _on_disk(base: Path) -> sqlite3.Connection:
+def _on_disk(base: Path, thorough: bool) -> sqlite3.Connection:
     path = base / FILE
-    if not _is_sound(path):
+    if not _is_sound(path, thorough):
         if os.path.lexists(path):
             warn(f"{str(path)!r} was damaged or of another version, and is made again from the folders")
         _remove(base)
     connection = _connect(path)
     try:
-        _update(connection, base)
+        (_update if thorough else _update_quickly)(connection, base)
     except BaseException:
         connection.close()
         raise
     return connection
 
 
-def _is_sound(path: Path) -> bool:
-    """Say whether the index is there, of this version, consistent, and every row as it was written."""
+def _is_sound(path: Path, thorough: bool) -> bool:
+    """Say whether the index is there and of this version; thoroughly, whether it is consistent and every row whole."""
     if not path.is_file() or path.is_symlink():
         return False
     try:
         with contextlib.closing(_connect(path)) as connection:
             if connection.execute("PRAGMA user_version").fetchone()[0] != _VERSION:
                 return False
+            if not thorough:
+                return True
             if connection.execute("PRAGMA integrity_check(1)").fetchone()[0] != "ok":
                 return False
             found = [dict(zip(COLUMNS, values, strict=True)) for values in connection.execute("SELECT * FROM runs")]
@@ -132,6 +149,9 @@ def _prepare(connection: sqlite3.Connection) -> None:
         columns = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
         with connection:
             connection.execute(f"CREATE TABLE IF NOT EXISTS runs ({columns})")
+            # So that neither question reads the rows themselves, most of which are configurations.
+            connection.execute("CREATE INDEX IF NOT EXISTS changes ON runs (id, parent, stamp, status)")
+            connection.execute("CREATE INDEX IF NOT EXISTS times ON runs (parent, created, id)")
             connection.execute(f"PRAGMA user_version = {_VERSION}")
 
 
@@ -144,6 +164,33 @@ def _update(connection: sqlite3.Connection, base: Path) -> None:
         for one in found.values():
             if known.get(one.id) != one.signature():
                 _put(connection, one)
+
+
+def _update_quickly(connection: sqlite3.Connection, base: Path) -> None:
+    """Bring the rows up to date with those folders whose times say that something in them has changed."""
+    rows = connection.execute("SELECT id, parent, stamp, status FROM runs INDEXED BY changes").fetchall()
+    known = {name: (parent, stamp) for name, parent, stamp, status in rows if status != "running"}
+    same: set[str] = set()
+
+    def is_same(name: str, parent: str | None, entry: os.DirEntry[str]) -> bool:
+        if name in known and known[name] == (parent, stamp_of(entry.stat(follow_symlinks=False))):
+            same.add(name)
+        return name in same
+
+    changed = list(scan(base, is_same))
+    there = same | {one.id for one in changed}
+    # Nobody looked into the folders that are the same: what is within them stays.
+    gone = [name for name, *_ in rows if name not in there and not any(above in same for above in _above(name))]
+    with connection:
+        connection.executemany("DELETE FROM runs WHERE id = ?", [(one,) for one in gone])
+        for one in changed:
+            _put(connection, one)
+
+
+def _above(name: str) -> Iterator[str]:
+    while "/" in name:
+        name = name.rpartition("/")[0]
+        yield name
 
 
 def _put(connection: sqlite3.Connection, found: Found) -> None:
@@ -191,6 +238,7 @@ COLUMNS = {
     "environment": "TEXT",
     "problems": "TEXT",
     "signature": "TEXT",
+    "stamp": "TEXT",
     "checksum": "TEXT",
 }
 """The columns of the table ``runs``. ``spec``, ``summary``, ``last`` (the last record of metrics) and ``environment``
@@ -201,14 +249,14 @@ _LARGEST = 2**63 - 1
 
 def row(found: Found) -> dict[str, Any]:
     """Return the row of a run. A damaged run, or one of a newer version, has a row that says so."""
-    signature = found.signature()
+    signature, stamp = found.signature(), found.stamp()  # before it is read, so that what changes then is seen later
     try:
         record = read_record(found.folder, found.id)
         values = _values(record)
     except (UserError, KeyError, TypeError) as error:
         status = "newer" if isinstance(error, Newer) else "damaged"
         values = {"status": status, "reason": str(error) or type(error).__name__}
-    values |= {"id": found.id, "parent": found.parent, "signature": signature}
+    values |= {"id": found.id, "parent": found.parent, "signature": signature, "stamp": stamp}
     full = {name: values.get(name) for name in COLUMNS if name != "checksum"}
     return full | {"checksum": checksum(full)}
 

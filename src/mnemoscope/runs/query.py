@@ -7,18 +7,19 @@ import datetime
 import re
 import sqlite3
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from mnemoscope.core.errors import UserError, choice, expected
 from mnemoscope.runs.documents import canonical
 from mnemoscope.runs.folders import scan
-from mnemoscope.runs.indexing import COLUMNS, current
+from mnemoscope.runs.indexing import COLUMNS, checksum, current, look_again
 from mnemoscope.runs.opening import KINDS
 from mnemoscope.runs.record import read_record
 from mnemoscope.runs.status import STATES
 
-__all__ = ["LISTED", "select", "since", "sql"]
+__all__ = ["LISTED", "Filters", "Page", "newest", "select", "since", "sql"]
 
 LISTED = (*STATES, "damaged", "newer")
 """What the index says of a run: its state, or that it cannot be read."""
@@ -26,26 +27,16 @@ LISTED = (*STATES, "damaged", "newer")
 _ALLOWED = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE)
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _OPERATIONS = 100_000
+_ATTEMPTS = 3
+_NAMES = ", ".join(COLUMNS)
 
 
-def select(
-    base: Path,
-    *,
-    task: str | None = None,
-    network: str | None = None,
-    status: str | None = None,
-    kind: str | None = None,
-    after: str | None = None,
-    before: str | None = None,
-    where: str | None = None,
-    nested: bool = True,
-) -> list[dict[str, Any]]:
-    """Return the rows of the runs that pass all filters, the oldest first.
+@dataclass(frozen=True)
+class Filters:
+    """What runs are asked for.
 
-    Parameters
+    Attributes
     ----------
-    base
-        The folder that holds the runs.
     task, network, status, kind
         Equal to these.
     after, before
@@ -55,24 +46,89 @@ def select(
     nested
         Whether runs that are part of another one are given too.
     """
-    exact = {"task": task, "network": network, "status": status, "kind": kind}
-    if status is not None:
-        choice("status", status, LISTED)
-    if kind is not None:
-        choice("kind", kind, KINDS)
-    conditions = [f"{name} = ?" for name, value in exact.items() if value is not None]
-    values: list[Any] = [value for value in exact.values() if value is not None]
-    for text, sign in ((after, ">="), (before, "<")):
-        if text is not None:
-            conditions.append(f"created {sign} ?")
-            values.append(since(text))
-    if not nested:
-        conditions.append("parent IS NULL")
-    if where is not None:
-        conditions.append(f"({where}\n)")
-    query = f"SELECT {', '.join(COLUMNS)} FROM runs WHERE {' AND '.join(conditions) or '1'} ORDER BY created, id"
-    _, rows = _ask(base, query, values)
+
+    task: str | None = None
+    network: str | None = None
+    status: str | None = None
+    kind: str | None = None
+    after: str | None = None
+    before: str | None = None
+    where: str | None = None
+    nested: bool = True
+
+    def condition(self) -> tuple[str, list[Any]]:
+        """Return it as a condition of SQL, with the values of its question marks."""
+        if self.status is not None:
+            choice("status", self.status, LISTED)
+        if self.kind is not None:
+            choice("kind", self.kind, KINDS)
+        exact = {name: getattr(self, name) for name in ("task", "network", "status", "kind")}
+        conditions = [f"{name} = ?" for name, value in exact.items() if value is not None]
+        values: list[Any] = [value for value in exact.values() if value is not None]
+        for text, sign in ((self.after, ">="), (self.before, "<")):
+            if text is not None:
+                conditions.append(f"created {sign} ?")
+                values.append(since(text))
+        if not self.nested:
+            conditions.append("parent IS NULL")
+        if self.where is not None:
+            conditions.append(f"({self.where}\n)")
+        return " AND ".join(conditions) or "1", values
+
+
+@dataclass(frozen=True)
+class Page:
+    """The newest runs that pass filters, the oldest of them first.
+
+    Attributes
+    ----------
+    rows
+        Of the index.
+    total, hidden
+        How many pass in all, and how many more if those within others counted.
+    ids
+        Of all runs in the folder, by which short names are told apart.
+    """
+
+    rows: list[dict[str, Any]]
+    total: int
+    hidden: int
+    ids: list[str]
+
+
+def select(base: Path, filters: Filters | None = None) -> list[dict[str, Any]]:
+    """Return the rows of the runs below a folder that pass all filters, the oldest first."""
+    condition, values = (filters or Filters()).condition()
+    with contextlib.closing(current(base)) as connection:
+        _, rows = _answer(connection, f"SELECT {_NAMES} FROM runs WHERE {condition} ORDER BY created, id", values)
     return [dict(zip(COLUMNS, row, strict=True)) for row in rows]
+
+
+def newest(base: Path, limit: int, filters: Filters) -> Page:
+    """Return a page of the newest runs below a folder; of the others only what has changed is looked at."""
+    page = None
+    for attempt in range(_ATTEMPTS):
+        # A damaged row, or rows that change faster than they are read: the last attempt is thorough.
+        with contextlib.closing(current(base, thorough=attempt == _ATTEMPTS - 1)) as connection:
+            page = _page(connection, limit, filters)
+            if any(one["checksum"] != checksum(one) for one in page.rows):
+                continue
+            if look_again(connection, base, page.rows):
+                break
+    assert page is not None
+    return page
+
+
+def _page(connection: sqlite3.Connection, limit: int, filters: Filters) -> Page:
+    condition, values = filters.condition()
+    everyone, _ = replace(filters, nested=True).condition()
+    newest_first = f"SELECT {_NAMES} FROM runs WHERE {condition} ORDER BY created DESC, id DESC LIMIT {limit}"
+    _, rows = _answer(connection, newest_first, values)
+    _, [(total,)] = _answer(connection, f"SELECT count(*) FROM runs WHERE {condition}", values)
+    _, [(with_nested,)] = _answer(connection, f"SELECT count(*) FROM runs WHERE {everyone}", values)
+    _, ids = _answer(connection, "SELECT id FROM runs INDEXED BY changes", [])
+    found = [dict(zip(COLUMNS, row, strict=True)) for row in reversed(rows)]
+    return Page(found, total, with_nested - total, [one for (one,) in ids])
 
 
 def sql(base: Path, query: str) -> tuple[list[str], list[tuple[Any, ...]]]:
@@ -81,7 +137,10 @@ def sql(base: Path, query: str) -> tuple[list[str], list[tuple[Any, ...]]]:
     The table ``runs`` is the index. The table ``metrics`` (run, line, step, name, value) has every number of every run;
     it is filled from the folders when the query names it.
     """
-    return _ask(base, query, [], metrics=re.search(r"\bmetrics\b", query, re.IGNORECASE) is not None)
+    with contextlib.closing(current(base)) as connection:
+        if re.search(r"\bmetrics\b", query, re.IGNORECASE):
+            _fill_metrics(connection, base)
+        return _answer(connection, query, [])
 
 
 def since(text: str, now: datetime.datetime | None = None) -> str:
@@ -99,23 +158,22 @@ def since(text: str, now: datetime.datetime | None = None) -> str:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _ask(
-    base: Path, query: str, values: list[Any], *, metrics: bool = False
-) -> tuple[list[str], list[tuple[Any, ...]]]:
-    with contextlib.closing(current(base)) as connection:
-        if metrics:
-            _fill_metrics(connection, base)
-        connection.execute("PRAGMA query_only = ON")
-        connection.set_authorizer(_authorise)
-        connection.set_progress_handler(lambda: 0, _OPERATIONS)  # lets Ctrl-C end a query that does not
-        try:
-            cursor = connection.execute(query, values)
-            names = [column[0] for column in cursor.description or ()]
-            return names, cursor.fetchall()
-        except (sqlite3.Error, sqlite3.Warning, ValueError, UnicodeEncodeError) as error:
-            denied = any(words in str(error) for words in ("not authorized", "authorization denied"))
-            reason = "only SELECT is allowed" if denied else str(error)
-            raise UserError(f"the query cannot be answered: {reason}") from None
+def _answer(connection: sqlite3.Connection, query: str, values: list[Any]) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """Return columns and rows of a query that can only read, whatever a user wrote into it."""
+    connection.execute("PRAGMA query_only = ON")
+    connection.set_authorizer(_authorise)
+    connection.set_progress_handler(lambda: 0, _OPERATIONS)  # lets Ctrl-C end a query that does not
+    try:
+        cursor = connection.execute(query, values)
+        names = [column[0] for column in cursor.description or ()]
+        return names, cursor.fetchall()
+    except (sqlite3.Error, sqlite3.Warning, ValueError, UnicodeEncodeError) as error:
+        denied = any(words in str(error) for words in ("not authorized", "authorization denied"))
+        reason = "only SELECT is allowed" if denied else str(error)
+        raise UserError(f"the query cannot be answered: {reason}") from None
+    finally:
+        connection.set_authorizer(None)
+        connection.execute("PRAGMA query_only = OFF")
 
 
 def _authorise(action: int, *_: str | None) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,6 +11,7 @@ import typer
 from mnemoscope.cli.runs.cleaning import gc
 from mnemoscope.cli.runs.files import disk, export, rebuild, sql
 from mnemoscope.cli.runs.options import (
+    All,
     Kind,
     Name,
     Names,
@@ -31,6 +33,8 @@ __all__ = ["app"]
 
 Metric = Annotated[str | None, typer.Option("--metric", help="Also this metric of all of them, step by step.")]
 
+_PAGE = 50
+
 app = typer.Typer(cls=RecordCommands, add_completion=False, pretty_exceptions_enable=False, invoke_without_command=True)
 
 
@@ -44,6 +48,7 @@ def runs(
     since: Since = None,
     where: Where = None,
     nested: Nested = False,
+    everyone: All = False,
     root: Root = None,
     json: Json = False,
 ) -> None:
@@ -52,9 +57,9 @@ def runs(
     Without a command, the same as `mnemoscope runs list`. RUN is the id of a run, a beginning of it, or its folder.
     """
     context.obj = root
-    given = (task, network, status, kind, since, where, nested or None, json or None)
+    given = (task, network, status, kind, since, where, nested or None, everyone or None, json or None)
     if context.invoked_subcommand is None:
-        list_runs(context, task, network, status, kind, since, where, nested, root, json)
+        list_runs(context, task, network, status, kind, since, where, nested, everyone, root, json)
     elif any(one is not None for one in given):
         from mnemoscope.core.errors import UserError
 
@@ -71,21 +76,24 @@ def list_runs(
     since: Since = None,
     where: Where = None,
     nested: Nested = False,
+    everyone: All = False,
     root: Root = None,
     json: Json = False,
 ) -> None:
-    """List runs, the newest last: what, of which network on which task, how far, how good."""
+    """List runs, the newest last: what, of which network on which task, how far, how good.
+
+    The newest 50; all of them with --all.
+    """
     from mnemoscope.cli.runs.table import document, print_table
-    from mnemoscope.runs.query import select
+    from mnemoscope.runs.query import Filters, newest
 
     base = where_runs_are(context, root)
-    filters = {"task": task, "network": network, "status": status, "kind": kind, "after": since, "where": where}
-    rows = select(base, **filters, nested=True)
-    shown = rows if nested else [row for row in rows if row["parent"] is None]
+    filters = Filters(task, network, status, kind, since, where=where, nested=nested)
+    page = newest(base, sys.maxsize if everyone else _PAGE, filters)
     if json:
-        print_json({"root": str(base), "runs": [document(row) for row in shown]})
+        print_json({"root": str(base), "runs": [document(row) for row in page.rows], "total": page.total})
         return
-    print_table(base, shown, hidden=len(rows) - len(shown), filtered=any(filters.values()))
+    print_table(base, page, filtered=filters != Filters(nested=nested))
 
 
 @app.command()

@@ -87,7 +87,7 @@ def disk(context: typer.Context, root: Root = None, json: Json = False) -> None:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for title in ("run", "metrics", "checkpoints", "leftovers", "total"):
         table.add_column(title, justify="left" if title == "run" else "right", overflow="fold")
-    short = short_ids([name for name, _ in used], base)
+    short = short_ids([name for name, _ in used], ())
     for name, one in used:
         sizes = (one.metrics, one.checkpoints, one.leftovers, one.total)
         table.add_row(printable(short[name]), *map(size_text, sizes))

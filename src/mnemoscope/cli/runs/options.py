@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 __all__ = [
+    "All",
     "Kind",
     "Name",
     "Names",
@@ -45,6 +46,7 @@ Where = Annotated[
     str | None,
     typer.Option("--where", metavar="SQL", help='Only runs for which this is true: "score > 0.9 AND seed < 3".'),
 ]
+All = Annotated[bool, typer.Option("--all", help="All runs, not only the newest 50.")]
 Nested = Annotated[bool, typer.Option("--nested", help="Runs that are part of another one, too.")]
 
 _UNITS = ("B", "kB", "MB", "GB", "TB")
@@ -87,9 +89,9 @@ def chosen_rows(base: Path, runs: list[str] | None, filters: dict[str, Any]) -> 
     from mnemoscope.core.errors import UserError
     from mnemoscope.runs import find
     from mnemoscope.runs.folders import identity
-    from mnemoscope.runs.query import select
+    from mnemoscope.runs.query import Filters, select
 
-    rows = select(base, **filters)
+    rows = select(base, Filters(**filters))
     if not runs:
         return rows
     wanted = dict.fromkeys(identity(find(run, base), base) for run in runs)

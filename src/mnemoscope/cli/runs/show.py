@@ -103,7 +103,9 @@ def print_facts(record: Record) -> None:
 
 def print_comparison(found: dict[str, Any], base: Path, metric: str | None, steps: dict[int, list[Any]] | None) -> None:
     """Print runs side by side for a person."""
-    short = short_ids(found["runs"], base)
+    from mnemoscope.runs.folders import scan
+
+    short = short_ids(found["runs"], (one.id for one in scan(base)))
     heads = [short[one] for one in found["runs"]]
     rows = {"status": found["status"], "lines of metrics": found["lines"]}
     _print_columns(None, heads, rows)

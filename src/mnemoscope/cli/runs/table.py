@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import datetime
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
@@ -14,10 +14,13 @@ from mnemoscope.cli.runs.options import printable
 from mnemoscope.cli.terminal import console
 from mnemoscope.core.numbers import number
 
+if TYPE_CHECKING:
+    from mnemoscope.runs.query import Page
+
 __all__ = ["document", "print_table", "short_ids", "when"]
 
 _JSON = ("spec", "summary", "last", "environment")
-_INTERNAL = ("signature", "checksum")
+_INTERNAL = ("signature", "stamp", "checksum")
 _SHORTEST = 8
 
 
@@ -27,9 +30,10 @@ def document(row: dict[str, Any]) -> dict[str, Any]:
     return found | {name: None if found[name] is None else json.loads(found[name]) for name in _JSON}
 
 
-def print_table(base: Path, rows: Sequence[dict[str, Any]], *, hidden: int, filtered: bool) -> None:
+def print_table(base: Path, page: Page, *, filtered: bool) -> None:
     """Print runs for a person."""
     out = console(wide=True)
+    rows, hidden = page.rows, page.hidden
     if not rows and not hidden:
         out.print(f"No runs {'like that ' if filtered else ''}in {base}.", soft_wrap=True)
         return
@@ -37,7 +41,7 @@ def print_table(base: Path, rows: Sequence[dict[str, Any]], *, hidden: int, filt
     for title in ("run", "kind", "task", "network", "seed", "status", "step", "score", "loss", "begun"):
         right = title in ("seed", "step", "score", "loss")
         table.add_column(title, justify="right" if right else "left", no_wrap=title != "run", overflow="fold")
-    short = short_ids([row["id"] for row in rows], base)
+    short = short_ids([row["id"] for row in rows], page.ids)
     for row in rows:
         cells = (short[row["id"]], row["kind"], row["task"], row["network"], row["seed"], row["status"], row["step"])
         numbers = (number(row["score"]), number(row["loss"]))
@@ -45,7 +49,9 @@ def print_table(base: Path, rows: Sequence[dict[str, Any]], *, hidden: int, filt
     out.print(table)
     out.print()
     more = f" and {hidden} within others (--nested)" if hidden else ""
-    out.print(f"{len(rows)} run{'' if len(rows) == 1 else 's'}{more} in {base}.", soft_wrap=True)
+    shown = f"{len(rows)} of {page.total:,}" if len(rows) < page.total else f"{page.total}"
+    all_of_them = " All of them: --all." if len(rows) < page.total else ""
+    out.print(f"{shown} run{'' if page.total == 1 else 's'}{more} in {base}.{all_of_them}", soft_wrap=True)
     _print_problems(rows, short)
     out.print("More on one of them: mnemoscope runs show RUN")
 
@@ -58,11 +64,9 @@ def _print_problems(rows: Sequence[dict[str, Any]], short: dict[str, str]) -> No
             out.print(f"{printable(short[row['id']])} {row['status']}: {printable(reason)}", soft_wrap=True)
 
 
-def short_ids(ids: Sequence[str], base: Path) -> dict[str, str]:
+def short_ids(ids: Sequence[str], everyone: Iterable[str]) -> dict[str, str]:
     """Return the shortest beginnings, of at least 8 letters, that tell runs from all others in a folder."""
-    from mnemoscope.runs.folders import scan
-
-    known = sorted({one.partition("/")[0] for one in (*ids, *(found.id for found in scan(base)))})
+    known = sorted({one.partition("/")[0] for one in (*ids, *everyone)})
     heads = {one: _distinct(one, known[max(place - 1, 0) : place + 2]) for place, one in enumerate(known)}
     return {one: heads[one.partition("/")[0]] + "".join(one.partition("/")[1:]) for one in ids}
 
