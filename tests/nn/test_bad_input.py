@@ -1,6 +1,7 @@
 """Mistakes get one line that says what was expected and what came, and change nothing."""
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -145,13 +146,33 @@ def test_a_file_from_a_stranger_runs_nothing(tmp_path):
 
 def test_files_that_do_not_hold_what_they_say_are_refused(tmp_path):
     double = {key: tensor.double() for key, tensor in rnn().state_dict().items()}
-    assert "is torch.float64, not torch.float32" in line_of(lambda: ms.nn.load(saved(tmp_path, double)))
+    line = line_of(lambda: ms.nn.load(saved(tmp_path, double)))
+    assert "is torch.float64 of shape (4, 3), not torch.float32 of shape (4, 3)" in line
     assert "format 2" in line_of(lambda: ms.nn.load(saved(tmp_path, rnn().state_dict(), mnemoscope_format="2")))
     whole = saved(tmp_path, rnn().state_dict())
     whole.write_bytes(whole.read_bytes()[:-20])
     assert "is not a whole safetensors file" in line_of(lambda: ms.nn.load(whole))
     assert "there is no file" in line_of(lambda: ms.nn.load(tmp_path / "none"))
     assert "cannot be written" in line_of(lambda: ms.nn.save(rnn(), tmp_path / "no" / "folder" / "x"))
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"input_size": 3, "hidden_size": 30_000}, "not torch.float32 of shape (30000, 3)"),
+        ({"input_size": 3, "hidden_size": 4, "num_layers": 10**7}, "more layers than its 3 tensors are for"),
+        ({"input_size": 10**26, "hidden_size": 4}, "does not hold what its header says"),
+        ([1], "its options are no mapping"),
+    ],
+)
+def test_a_small_file_costs_little(tmp_path, options, words):
+    path = saved(tmp_path, rnn().state_dict(), options=json.dumps(options))
+    assert words in line_of(lambda: ms.nn.load(path))
+
+
+def test_a_pipe_is_no_network(tmp_path):
+    os.mkfifo(tmp_path / "pipe.safetensors")
+    assert "it is not a regular file" in line_of(lambda: ms.nn.load(tmp_path / "pipe.safetensors"))
 
 
 def test_an_unregistered_subclass_is_not_saved_as_its_base(tmp_path):

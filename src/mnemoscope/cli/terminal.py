@@ -160,6 +160,8 @@ class Commands(TyperGroup):
         try:
             code = super().main(*args, **options)
             sys.stdout.flush()
+            if code not in (None, 0, FAILURE, MISTAKE):  # what Typer makes of Ctrl-C
+                code = _say("interrupted", FAILURE)
         except UserError as error:
             code = _say(str(error), MISTAKE)
         except typer.TyperException as error:
@@ -172,20 +174,32 @@ class Commands(TyperGroup):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             what = "the output cannot be written" if error.filename is None else "a file cannot be used"
             code = _say(f"{what}: {error}", FAILURE)
-        except (MemoryError, RuntimeError) as error:
-            if not _is_lack_of_memory(error):
+        except (MemoryError, RuntimeError, OverflowError, TypeError) as error:
+            words = _too_much(error)
+            if words is None:
                 raise
-            code = _say("not enough memory for this size: choose a smaller one", FAILURE)
+            code = _say(words, FAILURE)
         except SystemExit as leaving:
             # Rich leaves so when its reader is gone; nobody else but code that was given does.
             left = isinstance(leaving.__context__, BrokenPipeError)
             code = FAILURE if left else _say("the given code ended the program (sys.exit)", FAILURE)
+        except KeyboardInterrupt:
+            code = _say("interrupted", FAILURE)
+        except BaseException as error:
+            if isinstance(error, Exception):
+                raise
+            code = _say(f"the given code raised {type(error).__name__}: {error}", FAILURE)
         sys.exit(code if isinstance(code, int) else 0)
 
 
-def _is_lack_of_memory(error: Exception) -> bool:
-    """Say whether an allocation failed; torch's is a RuntimeError that only its words tell from others."""
-    return isinstance(error, MemoryError) or "can't allocate memory" in str(error)
+def _too_much(error: Exception) -> str | None:
+    """Return the line for a size beyond the memory or beyond numbers, which torch tells by words alone; else None."""
+    words = str(error)
+    if isinstance(error, MemoryError) or "can't allocate memory" in words:
+        return "not enough memory for this size: choose a smaller one"
+    if isinstance(error, OverflowError) or "verflow" in words:
+        return "a number is too large to compute with: choose a smaller one"
+    return None
 
 
 def _say(message: str, code: int) -> int:

@@ -13,11 +13,16 @@ import numpy as np
 from jaxtyping import Float
 
 from mnemoscope.core.errors import Description, UserError, expected
+from mnemoscope.core.files import read_regular
+from mnemoscope.core.memory import allowance, require
 
 __all__ = ["ARRAYS", "matrix", "non_negative", "positive", "read_array", "square", "vector"]
 
 ARRAYS = (".npy", ".npz", ".csv", ".tsv", ".txt")
 """What `read_array` reads, by the file's ending."""
+
+_OVERHEAD = 20
+"""Bytes of memory that a letter of a text file takes at most, while it is read."""
 
 
 def matrix(name: str, value: Any) -> Float[np.ndarray, "rows columns"]:
@@ -107,37 +112,60 @@ def read_array(path: str | os.PathLike[str]) -> np.ndarray:
     if file.suffix.lower() not in ARRAYS:
         raise expected("an array's file", f"named {', '.join(ARRAYS)}", str(file))
     if not file.is_file():
-        what = "is a folder" if file.is_dir() else "does not exist"
+        what = "is a folder" if file.is_dir() else "is not a regular file" if file.exists() else "does not exist"
         raise UserError(f"the file {str(file)!r} {what}")
-    binary = file.suffix.lower() in (".npy", ".npz")
+    read = {".npy": _load, ".npz": _load_archive}.get(file.suffix.lower(), _parse)
     try:
-        found = _load(file) if binary else _parse(file)
+        found = read(file)
     except UserError:
         raise
     except (OSError, MemoryError) as error:
         raise UserError(f"{str(file)!r} cannot be read: {error}") from error
-    except (ValueError, EOFError, zipfile.BadZipFile, SyntaxError, UnicodeDecodeError) as error:
+    except Exception as error:  # a file that lies can make zipfile and NumPy raise almost anything
         raise UserError(f"{str(file)!r} is not an array: {_reason(error)}") from error
     return _checked(file, found)
 
 
 def _load(file: Path) -> np.ndarray:
-    # A pickle can run any code when it is loaded, and a .npy file can hold one.
     with file.open("rb") as stream:
-        if not stream.read(6).startswith((b"\x93NUMPY", b"PK")):
-            raise ValueError("it does not begin as a file of NumPy does")
-    loaded: Any = np.load(file, allow_pickle=False)
-    if isinstance(loaded, np.ndarray):
-        return loaded
-    with loaded as archive:
-        if len(archive.files) != 1:
-            raise UserError(f"{str(file)!r} must hold one array, got {', '.join(archive.files) or 'none'}")
-        only: np.ndarray = archive[archive.files[0]]
-        return only
+        if stream.read(2) == b"PK":
+            return _load_archive(file)
+        stream.seek(0)
+        return _read_npy(stream, file.stat().st_size)
+
+
+def _load_archive(file: Path) -> np.ndarray:
+    with zipfile.ZipFile(file) as archive:
+        members = archive.infolist()
+        if len(members) != 1:
+            names = ", ".join(one.filename.removesuffix(".npy") for one in members)
+            raise UserError(f"{str(file)!r} must hold one array, got {names or 'none'}")
+        with archive.open(members[0]) as stream:
+            return _read_npy(stream, members[0].file_size)
+
+
+def _read_npy(stream: Any, size: int) -> np.ndarray:
+    """Return the array in a stream of `size` bytes, whose header is believed only if as many bytes follow it."""
+    start = stream.read(6)
+    if start != b"\x93NUMPY":
+        raise ValueError("it does not begin as a file of NumPy does")
+    version = tuple(stream.read(2))
+    readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+    if version not in readers:
+        raise ValueError(f"its version {'.'.join(map(str, version))} is not one of plain numbers")
+    shape, fortran, dtype = readers[version](stream)
+    if dtype.hasobject:  # a pickle can run any code when it is loaded
+        raise ValueError("pickled")
+    needed, rest = math.prod(shape) * dtype.itemsize, size - stream.tell()
+    if min(shape, default=0) < 0 or needed > rest:
+        raise ValueError(f"its header tells of {needed:,} bytes, and {rest:,} follow")
+    require(f"an array of shape {shape}", needed, "a smaller one would fit")
+    flat = np.frombuffer(stream.read(needed), dtype=dtype)
+    return flat.reshape(shape, order="F" if fortran else "C")
 
 
 def _parse(file: Path) -> np.ndarray:
-    lines = [line.strip() for line in file.read_text(encoding="utf-8-sig").splitlines()]
+    lines = [line.strip() for line in _text(file).splitlines()]
     rows = [line for line in lines if line and not line.startswith("#")]
     if not rows:
         raise ValueError("it is empty")
@@ -151,6 +179,11 @@ def _parse(file: Path) -> np.ndarray:
     if not table:
         raise ValueError("it has titles and no numbers")
     return np.array(table)
+
+
+def _text(file: Path) -> str:
+    # A number takes a few letters, and as a Python object, in a list, thirty bytes.
+    return read_regular(file, allowance() // _OVERHEAD).decode("utf-8-sig")
 
 
 def _is_title(row: str, separator: str | None) -> bool:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
+from safetensors.torch import load as deserialised
 from safetensors.torch import save as serialised
 from torch import nn
 
 from mnemoscope.core.errors import UserError
-from mnemoscope.core.files import write_atomic
+from mnemoscope.core.files import read_regular, write_atomic
 from mnemoscope.nn.network import Network, rebuild
 from mnemoscope.nn.options import public_class
 from mnemoscope.nn.registry import NETWORKS, card, get
@@ -21,6 +23,9 @@ from mnemoscope.nn.registry import NETWORKS, card, get
 __all__ = ["load", "safe_globals", "save", "weights_digest"]
 
 FORMAT = "1"
+
+_FEW = 8
+"""Entries of an option that is a list, however few tensors there are."""
 
 
 def save(layer: nn.Module, path: str | Path) -> None:
@@ -49,30 +54,33 @@ def save(layer: nn.Module, path: str | Path) -> None:
 
 
 def load(path: str | Path, *, device: torch.device | str | None = None) -> Any:
-    """Read a network that `save` wrote."""
-    if not Path(path).is_file():
-        raise UserError(f"there is no file {str(path)!r}")
+    """Read a network that `save` wrote.
+
+    The file may be a stranger's: nothing in it is run, and nothing is built that is larger than the tensors it holds.
+    """
     try:
-        with safe_open(path, framework="pt") as file:
-            metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
-    except (OSError, SafetensorError) as error:
-        raise UserError(f"{str(path)!r} is not a whole safetensors file: {error}") from error
+        content = read_regular(path)
+        metadata, shapes = _header(content)
+        tensors = deserialised(content)
+    except FileNotFoundError:
+        raise UserError(f"there is no file {str(path)!r}") from None
+    except (OSError, SafetensorError, ValueError, RecursionError) as error:
+        raise UserError(f"{str(path)!r} is not a whole safetensors file: {_brief(error)}") from error
     if metadata.get("mnemoscope_format") != FORMAT:
         came = metadata.get("mnemoscope_format", "none")
         raise UserError(f"{str(path)!r} must be a network saved by Mnemoscope (format {FORMAT}), got format {came}")
     try:
-        dtype = getattr(torch, metadata["dtype"])
-        options = json.loads(metadata["options"])
+        options = _checked_options(metadata, len(shapes))
         # By its registered name only: a file from a stranger must not choose a Python file to run.
-        layer: Any = NETWORKS[metadata["network"]](**options, dtype=dtype, device=device, generator=torch.Generator())
+        build = partial(NETWORKS[metadata["network"]], **options, dtype=_number_type(metadata["dtype"]))
+        empty: Any = build(device="meta")
+        empty.remove_maps(tensors)
+        _check_tensors(empty, tensors)
+        layer: Any = build(device=device, generator=torch.Generator())
         layer.remove_maps(tensors)
-        for name, own in layer.state_dict().items():
-            if name in tensors and tensors[name].dtype != own.dtype:
-                raise TypeError(f"{name} is {tensors[name].dtype}, not {own.dtype}")
         layer.load_state_dict(tensors)
-    except (KeyError, AttributeError, TypeError, json.JSONDecodeError, RuntimeError) as error:
-        raise UserError(f"{str(path)!r} does not hold what its header says: {' '.join(str(error).split())}") from error
+    except (KeyError, AttributeError, TypeError, ValueError, OverflowError, RecursionError, RuntimeError) as error:
+        raise UserError(f"{str(path)!r} does not hold what its header says: {_brief(error)}") from error
     return layer
 
 
@@ -89,6 +97,50 @@ def safe_globals() -> list[Any]:
     ...     layer = torch.load(file)
     """
     return [rebuild, *(NETWORKS[name] for name in NETWORKS)]
+
+
+def _header(content: bytes) -> tuple[dict[str, str], dict[str, Any]]:
+    """Return metadata and descriptions of tensors: eight bytes with the length of a JSON document, and that."""
+    length = int.from_bytes(content[:8], "little")
+    if length > len(content) - 8:
+        raise ValueError("it is cut off within its header")
+    found = json.loads(content[8 : 8 + length])
+    metadata = found.pop("__metadata__", None) if isinstance(found, dict) else None
+    return metadata if isinstance(metadata, dict) else {}, found
+
+
+def _checked_options(metadata: dict[str, str], tensors: int) -> dict[str, Any]:
+    """Return the options, whose layers are no more than there are tensors: layers are built one by one."""
+    options = json.loads(metadata["options"])
+    if not isinstance(options, dict):
+        raise TypeError("its options are no mapping")
+    layers = options.get("num_layers", 1)
+    listed = max((len(value) for value in options.values() if isinstance(value, list)), default=0)
+    if not isinstance(layers, int) or max(layers, listed) > max(tensors, _FEW):
+        raise ValueError(f"its options tell of more layers than its {tensors} tensors are for")
+    return options
+
+
+def _number_type(name: str) -> torch.dtype:
+    found = getattr(torch, name)
+    if not isinstance(found, torch.dtype):
+        raise TypeError(f"{name} is no type of numbers")
+    return found
+
+
+def _check_tensors(empty: nn.Module, tensors: dict[str, torch.Tensor]) -> None:
+    """Raise unless the tensors are those of a network that was built without memory."""
+    for name, own in empty.state_dict().items():
+        if name in tensors and (tensors[name].dtype, tensors[name].shape) != (own.dtype, own.shape):
+            there, here = ((tuple(one.shape), one.dtype) for one in (tensors[name], own))
+            raise TypeError(f"{name} is {there[1]} of shape {there[0]}, not {here[1]} of shape {here[0]}")
+    missing = [name for name in empty.state_dict() if name not in tensors]
+    if missing:
+        raise KeyError(missing[0])
+
+
+def _brief(error: Exception) -> str:
+    return " ".join(str(error).split())[:300] or type(error).__name__
 
 
 def weights_digest(module: nn.Module) -> str:

@@ -37,15 +37,16 @@ class Lock:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._lock = FileLock(path, thread_local=False, fallback_to_soft=False, poll_interval=_POLL)
+        self._lock: FileLock | None = None
 
     def acquire(self, patience: float = 0.2) -> None:
         """Take the lock, or raise `Held` when somebody else still has it after `patience` seconds.
 
         A moment of patience is always needed, since `holder` takes the lock for an instant to see whether it can.
         """
+        lock = FileLock(self.path, thread_local=False, fallback_to_soft=False, poll_interval=_POLL)
         try:
-            self._lock.acquire(timeout=patience)
+            lock.acquire(timeout=patience)
         except Timeout:
             raise Held(_owner(self.path)) from None
         except OSError as error:
@@ -53,6 +54,7 @@ class Lock:
                 raise write_failure(self.path, error) from error
             warn("the file system has no locks: that two processes write one run would not be noticed")
             return
+        self._lock = lock
         with contextlib.suppress(OSError):  # the name of the owner is a courtesy; a full disk is told of elsewhere
             descriptor = os.open(self.path, os.O_WRONLY | os.O_TRUNC | NO_FOLLOW)
             try:
@@ -62,7 +64,9 @@ class Lock:
 
     def release(self) -> None:
         """Give the lock back. The file stays: removing it would let two in."""
-        self._lock.release()
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None  # not at the end of the interpreter, when half of it is gone
 
 
 def holder(path: Path) -> str | None:

@@ -17,15 +17,16 @@ import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from mnemoscope.core.errors import UserError, expected, nearest
 from mnemoscope.core.files import NO_FOLLOW, write_all, write_atomic, write_failure
 from mnemoscope.runs.documents import decode, normal
 from mnemoscope.runs.errors import Damaged, warn
 from mnemoscope.runs.files import read_bytes
+
+if TYPE_CHECKING:
+    import numpy as np
 
 __all__ = ["Log", "Metrics", "Position", "Verified", "chain_start", "read", "verified"]
 
@@ -64,6 +65,8 @@ class Metrics(list[dict[str, Any]]):
 
     def column(self, name: str) -> np.ndarray:
         """Return one metric of all records, NaN where a record does not have it."""
+        import numpy as np  # not above: a list of runs needs none of it
+
         if not any(name in record for record in self):
             known = self.names()
             near = nearest(name, known)

@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from mnemoscope.core.errors import UserError
 from mnemoscope.runs import folders
@@ -18,6 +16,9 @@ from mnemoscope.runs.folders import CHECKPOINTS, CONFIG, ENVIRONMENT, LOCK, METR
 from mnemoscope.runs.lock import holder
 from mnemoscope.runs.metrics import Metrics, chain_start, read
 from mnemoscope.runs.status import Status, read_status
+
+if TYPE_CHECKING:
+    import numpy as np
 
 __all__ = ["Record", "load", "read_record"]
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mnemoscope.core.errors import Description, UserError, expected, nearest
+from mnemoscope.core.files import read_regular
 from mnemoscope.core.seeds import check_seed
 from mnemoscope.nn import NetworkSpec
 from mnemoscope.nn.registry import get
@@ -24,6 +25,8 @@ from mnemoscope.training.populations import fit_population
 __all__ = ["Experiment", "read_experiment"]
 
 _OTHERS = ("network", "task", "readout", "folder", "seeds", "layout", "workers")
+_LARGEST = 2**20
+"""Bytes of an experiment's file, at most."""
 _POPULATION = ("layout", "workers")
 
 
@@ -127,12 +130,14 @@ def read_experiment(path: str | os.PathLike[str], changes: Mapping[str, Any] | N
     """
     file = Path(path)
     try:
-        content = tomllib.loads(file.read_text(encoding="utf-8"))
+        content = tomllib.loads(read_regular(file, _LARGEST).decode())
     except FileNotFoundError:
         raise UserError(f"there is no file {str(file)!r}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"{str(file)!r} cannot be read: {error}") from None
-    except tomllib.TOMLDecodeError as error:
+    except RecursionError:
+        raise UserError(f"{str(file)!r} is not TOML: it is nested too deeply") from None
+    except ValueError as error:  # also a whole number of thousands of digits
         raise UserError(f"{str(file)!r} is not TOML: {error}") from None
     for title in ("network", "task"):
         if isinstance(content.get(title), str):

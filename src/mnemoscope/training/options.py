@@ -199,6 +199,8 @@ def _device(device: Any) -> str:
     try:
         made = torch.device(device)
         torch.empty(0, device=made)
+        if made.type == "meta":
+            raise TypeError("it holds no numbers")
     except (RuntimeError, TypeError, AssertionError) as error:
         reason = " ".join(str(error).split())[:120]
         raise expected(
