@@ -32,7 +32,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork, whi
 SECONDS = 20
 ROOM = 2 * 2**30
 
-TRAIN = "--iterations 2 --train batch_size=2 --train test_size=4 --task-set length=4 --task-set lag=1 --task-set dimensions=2"
+TRAIN = "--iterations 2 --train batch_size=2 --train test_size=4 --task-set length=4 --task-set lag=1"
 COMMANDS = [
     line.split()
     for line in (
@@ -46,7 +46,7 @@ COMMANDS = [
         "atlas show",
         "study list",
         "study show ziv-theorem-1 --runs runs",
-        "profile rnn --hidden 3 --dry-run --seed 1 --minutes 1",
+        "profile rnn --dry-run --hidden 3 --seed 1 --minutes 1",
         "compare rnn lstm --hidden 3 --dry-run",
         "profile net.safetensors --dry-run",
         "measure fisher --matrix w.npy --input v.npy --horizon 4 --noise 0.5",
@@ -80,9 +80,10 @@ VALUES = [
     *("-1", "0", "1", "7", "1e309", "-1e308", "1e308", "1e-400", "nan", "inf", "-inf", "NaN", "0x10", "1_0", "٣", "½"),
     *("99999999999999999999999999", "-99999999999999999999999999", "9223372036854775808", "1" * 5000, "2147483648"),
     *("", " ", "-", "--", "---x", "=", "=1+1", "a=b=c", "none", "None", "true", "[1,2]", "{}", "1,2,,3", ",", "1e5"),
-    *("cuda", "meta", "cpu:9", "mps", "../../etc/passwd", "/dev/null", "/", ".", "x" * 5000, "ünï", "\x1b[31mred"),
+    *("cuda", "meta", "cpu:9", "mps", "../../etc/passwd", "/dev/null", ".", "x" * 5000, "ünï", "\x1b[31mred"),
     *("\udc80", "'; DROP TABLE runs; --", "first", "rnn", "copy", "lr=1e999", "hidden_size=-3", "dropout=2", "*"),
 ]
+FLAGS = ("--json", "--frobnicate", "-x", "--seed", "--help", "--layers", "--set")
 LONG = ("--iterations", "--seeds", "--minutes", "--hidden", "--layers", "--grid", "--horizon", "--input-size")
 """Flags whose large values ask for much work, which is not a mistake: they are given small ones."""
 SMALL = [value for value in VALUES if len(value) < 10 and value not in ("1e5",)]
@@ -197,28 +198,38 @@ def world(tmp_path_factory):
 
 
 def mutated(line: list[str], chance: random.Random) -> list[str]:
-    """Return a command line with one or two things changed."""
+    """Return a command line with one or two things changed: mostly a value, sometimes the words themselves."""
     words = list(line)
     for _ in range(chance.choice((1, 1, 1, 2))):
-        place = chance.randrange(len(words))
-        ending = next((end for end in FILES if words[place].endswith(end)), None)
-        kind = chance.random()
-        if ending is not None and kind < 0.6:
-            words[place] = chance.choice(FILES[ending].split()) + ending
-        elif kind < 0.75 or place == 0:
-            before = words[place - 1] if place else ""
-            pool = SMALL if before in LONG or "iterations" in words[place] else VALUES
-            name, equals, _ = words[place].partition("=")
-            words[place] = name + equals + chance.choice(pool) if equals and place else chance.choice(pool)
-        elif kind < 0.85:
-            del words[place]
-        elif kind < 0.95:
+        values = [
+            k for k in range(1, len(words)) if words[k - 1].startswith("--") or "=" in words[k] or "." in words[k]
+        ]
+        if values and chance.random() < 0.8:
+            place = chance.choice(values)
+            words[place] = changed(words[place], words[place - 1], chance)
+            continue
+        place, kind = chance.randrange(len(words)), chance.random()
+        if kind < 0.3:
+            words[place] = chance.choice(VALUES)
+        elif kind < 0.5:
+            words[place : place + 1] = [] if len(words) > 1 else ["--help"]
+        elif kind < 0.8:
             words.insert(
                 place, chance.choice(["--json", "--frobnicate", "-x", "--seed", "--help", "--layers", "--set"])
             )
         else:
             words.insert(place, words[chance.randrange(len(words))])
-    return words or ["--help"]
+    return words
+
+
+def changed(word: str, flag: str, chance: random.Random) -> str:
+    """Return another value of an argument: another file of its kind, or one of the values that are often mistaken."""
+    ending = next((end for end in FILES if word.endswith(end)), None)
+    if ending is not None and chance.random() < 0.8:
+        return chance.choice(FILES[ending].split()) + ending
+    pool = SMALL if flag in LONG or "iterations" in word else VALUES
+    name, equals, _ = word.partition("=")
+    return name + equals + chance.choice(pool) if equals else chance.choice(pool)
 
 
 @cache

@@ -162,34 +162,40 @@ class Commands(TyperGroup):
             sys.stdout.flush()
             if code not in (None, 0, FAILURE, MISTAKE):  # what Typer makes of Ctrl-C
                 code = _say("interrupted", FAILURE)
-        except UserError as error:
-            code = _say(str(error), MISTAKE)
-        except typer.TyperException as error:
-            code = _say(error.format_message(), error.exit_code)
-        except BrokenPipeError:
-            # The reader has seen enough (`| head`). What is still buffered must not be flushed at exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            code = FAILURE
-        except OSError as error:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            what = "the output cannot be written" if error.filename is None else "a file cannot be used"
-            code = _say(f"{what}: {error}", FAILURE)
-        except (MemoryError, RuntimeError, OverflowError, TypeError) as error:
-            words = _too_much(error)
-            if words is None:
-                raise
-            code = _say(words, FAILURE)
-        except SystemExit as leaving:
-            # Rich leaves so when its reader is gone; nobody else but code that was given does.
-            left = isinstance(leaving.__context__, BrokenPipeError)
-            code = FAILURE if left else _say("the given code ended the program (sys.exit)", FAILURE)
-        except KeyboardInterrupt:
-            code = _say("interrupted", FAILURE)
         except BaseException as error:
-            if isinstance(error, Exception):
-                raise
-            code = _say(f"the given code raised {type(error).__name__}: {error}", FAILURE)
+            code = _code_of(error)
         sys.exit(code if isinstance(code, int) else 0)
+
+
+def _code_of(error: BaseException) -> int:
+    """Say in one line what ended a command, and return its exit code; raise again what nobody foresaw."""
+    if isinstance(error, UserError):
+        return _say(str(error), MISTAKE)
+    if isinstance(error, typer.TyperException):
+        return _say(error.format_message(), error.exit_code)
+    if isinstance(error, OSError):
+        return _output_failed(error)
+    if isinstance(error, SystemExit):
+        # Rich leaves so when its reader is gone; nobody else but code that was given does.
+        left = isinstance(error.__context__, BrokenPipeError)
+        return FAILURE if left else _say("the given code ended the program (sys.exit)", FAILURE)
+    if isinstance(error, KeyboardInterrupt):
+        return _say("interrupted", FAILURE)
+    if not isinstance(error, Exception):
+        return _say(f"the given code raised {type(error).__name__}: {error}", FAILURE)
+    words = _too_much(error)
+    if words is None:
+        raise error
+    return _say(words, FAILURE)
+
+
+def _output_failed(error: OSError) -> int:
+    # What is still buffered must not be flushed at exit.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if isinstance(error, BrokenPipeError):  # the reader has seen enough (`| head`)
+        return FAILURE
+    what = "the output cannot be written" if error.filename is None else "a file cannot be used"
+    return _say(f"{what}: {error}", FAILURE)
 
 
 def _too_much(error: Exception) -> str | None:
