@@ -73,9 +73,7 @@ def load(path: str | Path, *, device: torch.device | str | None = None) -> Any:
         options = _checked_options(metadata, len(shapes))
         # By its registered name only: a file from a stranger must not choose a Python file to run.
         build = partial(NETWORKS[metadata["network"]], **options, dtype=_number_type(metadata["dtype"]))
-        empty: Any = build(device="meta")
-        empty.remove_maps(tensors)
-        _check_tensors(empty, tensors)
+        _check_tensors(build(device="meta"), tensors)
         layer: Any = build(device=device, generator=torch.Generator())
         layer.remove_maps(tensors)
         layer.load_state_dict(tensors)
@@ -134,9 +132,16 @@ def _check_tensors(empty: nn.Module, tensors: dict[str, torch.Tensor]) -> None:
         if name in tensors and (tensors[name].dtype, tensors[name].shape) != (own.dtype, own.shape):
             there, here = ((tuple(one.shape), one.dtype) for one in (tensors[name], own))
             raise TypeError(f"{name} is {there[1]} of shape {there[0]}, not {here[1]} of shape {here[0]}")
-    missing = [name for name in empty.state_dict() if name not in tensors]
+    # A weight that a map makes may be there itself, in place of what the map makes it of.
+    missing = [name for name in empty.state_dict() if name not in tensors and _mapped(name) not in tensors]
     if missing:
         raise KeyError(missing[0])
+
+
+def _mapped(name: str) -> str | None:
+    """Return the weight that a map makes of a parameter, ``parametrizations.NAME.original``."""
+    head, _, rest = name.partition("parametrizations.")
+    return head + rest.partition(".")[0] if rest else None
 
 
 def _brief(error: Exception) -> str:
