@@ -11,6 +11,8 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.utils._pytree import register_pytree_node, tree_map
 
+from mnemoscope.nn.state import complex_of
+
 __all__ = ["Layer", "Submodule", "Weights"]
 
 
@@ -84,7 +86,7 @@ class Submodule:
 def _rounded(leaf: Any, dtype: torch.dtype) -> Any:
     if not isinstance(leaf, Tensor) or not (leaf.is_floating_point() or leaf.is_complex()):
         return leaf
-    return leaf.to(dtype.to_complex() if leaf.is_complex() else dtype)
+    return leaf.to(complex_of(dtype) if leaf.is_complex() else dtype)
 
 
 def _flatten_submodule(submodule: Submodule) -> tuple[list[Any], Any]:

@@ -441,6 +441,9 @@ class Network(nn.Module, ABC):
         named = [f"{k}={v!r}" for k, v in options.items() if k not in needed and v != defaults[k]]
         return ", ".join([*sizes, *named])
 
+    def __prepare_scriptable__(self) -> Any:
+        raise UserError(f"{type(self).__name__} cannot be scripted by torch.jit.script: use torch.export.export")
+
     def remove_maps(self, names: Iterable[str]) -> None:
         """Make plain parameters of those of the named weights that a map makes: the state dict of such a layer fits."""
         for name in [name for name in self._maps if name in names]:

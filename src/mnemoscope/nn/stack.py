@@ -19,7 +19,7 @@ from mnemoscope.core.errors import Description, UserError, expected, positive_in
 from mnemoscope.nn.declared import Layer, Weights
 from mnemoscope.nn.ops.scan import mask_of, scan
 from mnemoscope.nn.recurrent import Recurrent
-from mnemoscope.nn.state import State, as_type, check_state
+from mnemoscope.nn.state import State, as_type, check_state, complex_of
 
 __all__ = ["Layer", "Stack", "StackOptions", "Weights"]
 
@@ -153,7 +153,7 @@ class Stack(Recurrent):
     def _zeros(self, *shape: int, **factory: Any) -> Inexact[Tensor, " *shape"]:
         """Return zeros, complex over the complex field."""
         if self.field == "complex":
-            factory["dtype"] = factory["dtype"].to_complex()
+            factory["dtype"] = complex_of(factory["dtype"])
         return torch.zeros(*shape, **factory)
 
     def flatten_parameters(self) -> None:

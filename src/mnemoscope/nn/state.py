@@ -10,7 +10,17 @@ from torch.utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflat
 
 from mnemoscope.core.errors import Description, expected
 
-__all__ = ["State", "as_type", "check_state", "flatten", "index_batch", "insert_batch", "remove_batch", "unflatten"]
+__all__ = [
+    "State",
+    "as_type",
+    "check_state",
+    "complex_of",
+    "flatten",
+    "index_batch",
+    "insert_batch",
+    "remove_batch",
+    "unflatten",
+]
 
 State = Any
 """A pytree of tensors. Every leaf has the batch at one common axis, `axis` below: 1 in torch's layout
@@ -78,8 +88,13 @@ def as_type(state: State, dtype: torch.dtype) -> State:
     return tree_map(lambda leaf: _rounded(leaf, dtype) if _counts(leaf) else leaf, state)
 
 
+def complex_of(dtype: torch.dtype) -> torch.dtype:
+    """Return the complex type of a real one; written out, since torch.compile does not know `dtype.to_complex`."""
+    return torch.complex128 if dtype == torch.float64 else torch.complex64
+
+
 def _rounded(leaf: Tensor, dtype: torch.dtype) -> Tensor:
-    return leaf.to(dtype.to_complex() if leaf.is_complex() else dtype)
+    return leaf.to(complex_of(dtype) if leaf.is_complex() else dtype)
 
 
 def _counts(leaf: Tensor) -> bool:

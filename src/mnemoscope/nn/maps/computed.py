@@ -86,9 +86,10 @@ class KeptMatrices:
     @staticmethod
     def usable() -> bool:
         """Say whether values can be kept and compared: no gradient, transform, trace or fake tensor is at work."""
-        tracing = torch.compiler.is_compiling() or torch._C._get_tracing_state() is not None
-        fake = torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FAKE) is not None
-        return not (torch.is_grad_enabled() or tracing or fake or transforming())
+        if torch.compiler.is_compiling() or torch.is_grad_enabled() or transforming():
+            return False
+        fake = torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FAKE)
+        return fake is None and torch._C._get_tracing_state() is None
 
 
 def _tensors(places: list[tuple[Any, str]]) -> list[Tensor]:

@@ -74,7 +74,7 @@ def naive_linear_scan(
 
 def _aligned(inputs: Tensor, decay: Tensor, start: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
     """Return all three in one type and with as many axes; a decay for every step has one on its axis of time."""
-    dtype = torch.result_type(inputs, decay)
+    dtype = torch.promote_types(inputs.dtype, decay.dtype)
     if decay.dim() < inputs.dim():
         decay = decay.reshape(*[1] * (inputs.dim() - decay.dim()), *decay.shape)
     b = inputs.to(dtype)
