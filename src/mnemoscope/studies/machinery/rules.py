@@ -208,6 +208,7 @@ def _value(row: Row, side: float | str) -> Any:
 
 
 def _place(row: Row) -> str:
-    """Return where a row stands: its settings that are whole numbers or words."""
-    shown = [f"{name}={value}" for name, value in row.items() if isinstance(value, int | str) and name != "kind"]
-    return f" at {', '.join(shown[:6])}" if shown else ""
+    """Return where a row stands: its first columns that are numbers or words, which are the settings of its run."""
+    shown = [f"{name}={value}" for name, value in row.items() if isinstance(value, int | float | str)]
+    short = [text for text in shown if len(text) < 16]  # a setting is short, a result has many digits
+    return f" at {', '.join(short[:4])}" if short else ""
