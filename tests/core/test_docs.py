@@ -134,7 +134,8 @@ def test_every_argument_of_every_network_is_explained(name):
         assert argument.type, f"{cls.__name__} does not annotate {argument.name}"
     own = vars(cls).get("__init__")
     if own is not None and cls.kind == "recurrent":
-        named = {p.name for p in inspect.signature(own).parameters.values() if p.kind is p.KEYWORD_ONLY}
+        given = inspect.signature(own).parameters.values()
+        named = {p.name for p in given if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)} & {*first[3:]}
         assert named == {argument.name for argument in found[3 : 3 + len(named)]}, "its own come before the bases'"
     assert summary(cls).endswith(".")
 

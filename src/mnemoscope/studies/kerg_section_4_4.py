@@ -112,7 +112,7 @@ STUDY = declared(Study(
             "attention": "kind", "lambda": "value", "depth": "depth", "printed": "printed", "corrected": "law",
             "measured": "slope"}),
     ),
-    entries={**{f"l{value:g}": f"\N{GREEK SMALL LETTER LAMDA} = {value:g}" for value in reversed(_VALUES)},
+    entries={**{f"l{value:g}": f"λ = {value:g}" for value in reversed(_VALUES)},
              **{f"d{depth}": f"depth {depth}" for depth in range(4)}},
     methods="Linear networks with scalar V and constant attention weights; gradients are exact sums over all paths.",
     caveats=("The bound 1/T needs an eigenvalue with |lambda - 1/2| <= 1/2: mild assumptions on V do not suffice.",),
