@@ -11,10 +11,12 @@ from tests.profiles.fake_sections import only
 import mnemoscope as ms
 from mnemoscope.core import registry as core_registry
 from mnemoscope.core.errors import UserError
+from mnemoscope.measures import Dynamics
 from mnemoscope.nn import NetworkSpec
 from mnemoscope.profiles import Call, Context, ProfileSection, all_sections, section
 from mnemoscope.profiles.comparison import differences
 from mnemoscope.profiles.page import build_page, keyed
+from mnemoscope.profiles.row import NetworkFacts
 from mnemoscope.profiles.runner import Runner
 from mnemoscope.profiles.section import SECTIONS, judged_quantities
 from mnemoscope.profiles.settings import Settings
@@ -70,8 +72,11 @@ def test_a_part_says_why_it_does_not_apply(network, against):
 def test_a_call_runs_the_measure_with_the_seed_where_it_takes_one():
     layer = ms.nn.RNN(1, 3)
     options = {"horizon": 20, "trajectories": 2}
-    assert Call("gradients", options)(layer, 7).rate == ms.measures.gradient_norms(layer, **options, seed=7).rate
-    assert Call("spectrum")(layer, 7).radius == ms.measures.spectrum(layer).radius
+    assert (
+        Call("gradients", options)(layer, Context(seed=7)).rate
+        == ms.measures.gradient_norms(layer, **options, seed=7).rate
+    )
+    assert Call("spectrum")(layer, Context(seed=7)).radius == ms.measures.spectrum(layer).radius
 
 
 def test_the_section_of_the_documentation_is_in_every_table(monkeypatch):
@@ -97,3 +102,31 @@ def test_the_section_of_the_documentation_is_in_every_table(monkeypatch):
     assert (line.title, bool(line.beside)) == ("longest lag that is copied exactly, steps", True)
     said = verdict(first, [second], judged_quantities(sections))
     assert "it copies inputs up to" in said[1].text
+
+
+def test_estimates_are_those_of_the_measures():
+    """Fisher memory's estimate grew as S^1.3, and its time as S^3."""
+    context = Context(facts=NetworkFacts(state_size=64, input_size=1))
+    for each in all_sections():
+        if each.calls(context) and each.name != "trained":
+            stated = [
+                ms.measures.get(call.measure).seconds(64, call.input_size or 1, **call.options)
+                for call in each.calls(context)
+            ]
+            assert each.seconds(None, context) == sum(stated), each.name
+    (fisher,) = [each for each in all_sections() if each.name == "fisher"]
+    large, larger = (Context(facts=NetworkFacts(state_size=size)) for size in (2048, 4096))
+    assert 7.5 < fisher.seconds(None, larger) / fisher.seconds(None, large) <= 8
+
+
+def test_a_profile_copies_each_set_of_weights_once(monkeypatch):
+    prepared = []
+    of = Dynamics.of.__func__
+    monkeypatch.setattr(
+        Dynamics, "of", classmethod(lambda cls, network, *a, **k: prepared.append(network) or of(cls, network, *a, **k))
+    )
+    settings = Settings(quick=True)
+    Runner([NetworkSpec("rnn", hidden_size=4)], settings).run()
+    copied = [each for each in prepared if not isinstance(each, Dynamics)]
+    # Of each seed the network, and the one that is rebuilt with other inputs.
+    assert len({id(each) for each in copied}) == len(copied) == 2 * len(settings.seeds_of(trained=False))

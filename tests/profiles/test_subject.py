@@ -5,7 +5,7 @@ from torch import nn
 
 import mnemoscope as ms
 from mnemoscope.nn import NetworkSpec
-from mnemoscope.profiles import Call
+from mnemoscope.profiles import Call, Context
 from mnemoscope.profiles.settings import Settings
 from mnemoscope.profiles.subject import facts_of, fingerprint, network_words, python_call, spell
 
@@ -102,10 +102,10 @@ def test_commands(spec, call, said):
 def test_lines_of_python_compute_the_same_number():
     module = Mine(1, 3)
     line = spell(NetworkSpec(module), FISHER, 2)
-    assert eval(line, {"ms": ms, "module": module}).total == FISHER(module, 2).total
+    assert eval(line, {"ms": ms, "module": module}).total == FISHER(module, Context(seed=2)).total
     drawn = NetworkSpec(Mine, hidden_size=3)
     line = spell(drawn, FISHER, 2)
-    assert eval(line, {"ms": ms, "Mine": Mine}).total == FISHER(drawn.replace(seed=2).build(), 2).total
+    assert eval(line, {"ms": ms, "Mine": Mine}).total == FISHER(drawn.replace(seed=2).build(), Context(seed=2)).total
 
 
 def test_the_line_that_makes_a_profile():

@@ -12,7 +12,7 @@ from typing import Any
 
 from mnemoscope.core.environment import environment_facts
 from mnemoscope.core.errors import UserError
-from mnemoscope.measures.dynamics import few_threads
+from mnemoscope.measures.dynamics import Dynamics, few_threads
 from mnemoscope.nn import NetworkSpec
 from mnemoscope.nn.storage import weights_digest
 from mnemoscope.profiles.checks import brief, check_network
@@ -85,6 +85,7 @@ class Runner:
         self.subjects: list[Subject] = []
         self._took: dict[tuple[int, str], float] = {}
         self._last: tuple[int, int, Any] | None = None
+        self._dynamics: Dynamics | None = None
         self.add(specs)
 
     def add(self, specs: Iterable[NetworkSpec]) -> None:
@@ -154,6 +155,7 @@ class Runner:
             make=make,
             train_minutes=self.settings.train_minutes,
             folder=None if self.store.folder is None else self.store.folder / subject.fingerprint[:16],
+            prepare=self._prepare,
         )
 
     def _reason_against(self, subject: Subject, section: ProfileSection, seed: int) -> str | None:
@@ -214,6 +216,15 @@ class Runner:
             self._last = (index, seed, _build(subject.spec, seed))
             subject.digests[seed] = weights_digest(self._last[2])
         return self._last[2]
+
+    def _prepare(self, network: Any) -> Any:
+        """Return a network prepared for all measures: one copy in float64 for each set of weights."""
+        if self._dynamics is None or self._dynamics.original is not network:
+            try:
+                self._dynamics = Dynamics.of(network, differentiable=False)
+            except UserError:
+                return network  # each measure says itself why it does not take it
+        return self._dynamics
 
     def _row(self, subject: Subject) -> Row:
         settings = self.settings

@@ -110,11 +110,17 @@ class Call:
     options: Mapping[str, Any] = field(default_factory=dict)
     input_size: int | None = None
 
-    def __call__(self, network: Any, seed: int) -> Any:
-        """Return the measure's result."""
-        function = self._function()
-        seeded = {"seed": seed} if self.seeded else {}
-        return function(network, **self.options, **seeded)
+    def __call__(self, network: Any, context: Context) -> Any:
+        """Return the measure's result, of the network as it was prepared for all measures."""
+        seeded = {"seed": context.seed} if self.seeded else {}
+        return self._function()(context.prepare(network), **self.options, **seeded)
+
+    def seconds(self, context: Context) -> float:
+        """Return about how long the measure takes, by the cost that it states."""
+        from mnemoscope.measures import get
+
+        inputs = self.input_size or context.facts.input_size or 1
+        return get(self.measure).seconds(context.state_size, inputs, **self.options) or 0.0
 
     @property
     def seeded(self) -> bool:
@@ -131,6 +137,10 @@ class Call:
 
         entry = get(self.measure)
         return entry.of_network or entry.function
+
+
+def _as_it_is(network: Any) -> Any:
+    return network
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,6 +163,8 @@ class Context:
         How long networks may be trained; None: they are not to be trained.
     folder
         Where a section may keep what it has so far, and find it again; None: nowhere.
+    prepare
+        Prepares a network for measures, once for all of them; by default it stays as it is.
     """
 
     seed: int = 0
@@ -162,6 +174,7 @@ class Context:
     make: Callable[[int, int], Any] | None = None
     train_minutes: float | None = None
     folder: Path | None = None
+    prepare: Callable[[Any], Any] = _as_it_is
 
     @property
     def state_size(self) -> int:
@@ -241,9 +254,9 @@ class ProfileSection(ABC):
         """Return the name under which a result is kept: it says on what it depends besides network, seed and quick."""
         return self.name
 
-    @abstractmethod
     def seconds(self, network: Any, context: Context) -> float:
-        """Return about how long `run` takes, on one core of a common machine."""
+        """Return about how long `run` takes, on one core of a common machine: by default as its measures say."""
+        return sum(call.seconds(context) for call in self.calls(context))
 
     @abstractmethod
     def run(self, network: Any, context: Context) -> Measurement:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -86,14 +85,10 @@ class Capacity(ProfileSection):
             options["samples"] = max(2048, 16 * context.state_size)
         return (Call("memory-capacity", options),)
 
-    def seconds(self, network: Any, context: Context) -> float:
-        """Return the time of some 8000 products of as many states."""
-        return (0.4 if context.quick else 1.7) * max(0.5, math.pow(context.state_size / 64, 0.8))
-
     def run(self, network: Any, context: Context) -> Measurement:
         """Measure the capacities of one network."""
         (call,) = self.calls(context)
-        found: MemoryCapacity = call(network, context.seed)
+        found: MemoryCapacity = call(network, context)
         linear, nonlinear = float(found.by_degree[0]), float(found.by_degree[1:].sum())
         lost = _lost(found)
         lags = lag_grid(min(_ENDS, len(found.curve) - 1))

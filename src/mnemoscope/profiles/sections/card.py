@@ -71,17 +71,13 @@ class IdentityCard(ProfileSection):
         lengths, repeats = ((32, 64, 128), 3) if context.quick else ((128, 256, 512), 5)
         return (Call("resources", {"lengths": lengths, "repeats": repeats}),)
 
-    def seconds(self, network: Any, context: Context) -> float:
-        """Return what streaming takes: some 2000 steps."""
-        return (0.2 if context.quick else 0.5) * (context.facts.num_layers or 1)
-
     def run(self, network: Any, context: Context) -> Measurement:
         """Measure what the network costs."""
         parameters = Scalar(value=float(context.facts.parameters))
         calls = self.calls(context)
         if not calls:
             return Measurement(scalars={"parameters": parameters}, notes=("a classifier has no steps to be timed",))
-        found: Resources = calls[0](network, context.seed)
+        found: Resources = calls[0](network, context)
         growing = "" if found.state_size is not None else "it has no state of fixed size"
         size = None if found.state_size is None else float(found.state_size)
         return Measurement(

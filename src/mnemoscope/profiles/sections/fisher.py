@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -86,14 +85,10 @@ class Fisher(ProfileSection):
             return (Call("network-fisher", {"trajectories": 2 if few else 4, "longest": 256, "washout": 50}),)
         return (Call("network-fisher", {"trajectories": 4 if few else 8, "longest": 512}),)
 
-    def seconds(self, network: Any, context: Context) -> float:
-        """Return the time of trajectories x lags products of S x S matrices."""
-        return (0.25 if context.quick else 1.2) * max(0.5, math.pow(context.state_size / 64, 1.3))
-
     def run(self, network: Any, context: Context) -> Measurement:
         """Measure the curve of one network."""
         (call,) = self.calls(context)
-        found: NetworkFisherMemory = call(network, context.seed)
+        found: NetworkFisherMemory = call(network, context)
         longest = int(call.options["longest"])
         curve = np.zeros(longest)
         curve[: len(found.curve)] = found.curve[:longest]

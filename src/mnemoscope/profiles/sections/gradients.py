@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -77,15 +76,11 @@ class Gradients(ProfileSection):
             Call("lyapunov", few if context.quick else more),
         )
 
-    def seconds(self, network: Any, context: Context) -> float:
-        """Return the time of QR decompositions of S x S matrices."""
-        return (0.25 if context.quick else 0.6) * max(0.5, math.pow(context.state_size / 64, 1.4))
-
     def run(self, network: Any, context: Context) -> Measurement:
         """Measure one network."""
         back, forward = self.calls(context)
-        norms: GradientNorms = back(network, context.seed)
-        spectrum: LyapunovExponents = forward(network, context.seed)
+        norms: GradientNorms = back(network, context)
+        spectrum: LyapunovExponents = forward(network, context)
         lags = lag_grid(int(back.options["horizon"]))
         logs = norms.log_norms - norms.log_norms[0]
         gone = "" if np.isfinite(logs[_BACK]) else "the gradient is exactly zero there"

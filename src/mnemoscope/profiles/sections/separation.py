@@ -78,16 +78,12 @@ class Separation(ProfileSection):
         more = {} if context.facts.input_size == _TEMPLATES else {"templates": _TEMPLATES}
         return tuple(Call("separation-rank", {"horizon": steps, **more}) for steps in HORIZONS)
 
-    def seconds(self, network: Any, context: Context) -> float:
-        """Return the time of 3^8 short sequences."""
-        return 0.2 * max(1.0, context.state_size / 64)
-
     def run(self, network: Any, context: Context) -> Measurement:
         """Find the ranks of one network."""
         calls = self.calls(context)
         width = calls[0].input_size
         asked = network if width is None or context.rebuild is None else context.rebuild(width)
-        found: list[SeparationRank] = [call(asked, context.seed) for call in calls]
+        found: list[SeparationRank] = [call(asked, context) for call in calls]
         soft = [math.exp(each.entropy) for each in found]
         ranks = [float(each.rank) if each.exact else value for each, value in zip(found, soft, strict=True)]
         how = "exact" if found[0].exact else "soft"

@@ -61,14 +61,10 @@ class SpectrumSection(ProfileSection):
         tolerance = {"tolerance": 0.02} if context.quick or context.state_size > 128 else {}
         return (Call("spectrum", {"horizon": 60 if context.quick else 100, **tolerance}),)
 
-    def seconds(self, network: Any, context: Context) -> float:
-        """Return the time of some eigenvalue problems of twice the size."""
-        return 0.08 * max(0.5, (context.state_size / 64) ** 2)
-
     def run(self, network: Any, context: Context) -> Measurement:
         """Find the spectrum of one network."""
         (call,) = self.calls(context)
-        found: Spectrum = call(network, context.seed)
+        found: Spectrum = call(network, context)
         powers = lag_grid(int(call.options["horizon"]))
         grows = "" if found.stability != "unstable" else "it is infinite: the spectral radius is above 1"
         return Measurement(
