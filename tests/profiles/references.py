@@ -7,8 +7,7 @@ from tests.profiles.fake_sections import TRUE, only
 
 from mnemoscope.nn import NetworkSpec
 from mnemoscope.profiles import Row
-from mnemoscope.profiles.runner import Runner
-from mnemoscope.profiles.settings import Settings
+from mnemoscope.profiles.runner import Runner, Settings
 
 
 @functools.lru_cache(maxsize=1)

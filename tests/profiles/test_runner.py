@@ -11,8 +11,7 @@ from mnemoscope.core.errors import UserError
 from mnemoscope.nn import NetworkSpec
 from mnemoscope.profiles import Measurement, Scalar
 from mnemoscope.profiles.results import Store
-from mnemoscope.profiles.runner import Runner
-from mnemoscope.profiles.settings import Settings
+from mnemoscope.profiles.runner import Runner, Settings
 
 RNN = NetworkSpec("rnn", hidden_size=3)
 

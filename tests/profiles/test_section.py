@@ -17,9 +17,8 @@ from mnemoscope.profiles import Call, Context, ProfileSection, all_sections, sec
 from mnemoscope.profiles.comparison import differences
 from mnemoscope.profiles.page import build_page, keyed
 from mnemoscope.profiles.row import NetworkFacts
-from mnemoscope.profiles.runner import Runner
+from mnemoscope.profiles.runner import Runner, Settings
 from mnemoscope.profiles.section import SECTIONS, judged_quantities
-from mnemoscope.profiles.settings import Settings
 from mnemoscope.profiles.summary import table
 from mnemoscope.profiles.verdict import verdict
 

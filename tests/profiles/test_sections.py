@@ -9,8 +9,7 @@ import torch
 import mnemoscope as ms
 from mnemoscope.nn import NetworkSpec
 from mnemoscope.profiles import Context, all_sections
-from mnemoscope.profiles.runner import Runner
-from mnemoscope.profiles.settings import Settings
+from mnemoscope.profiles.runner import Runner, Settings
 from mnemoscope.profiles.subject import facts_of
 
 QUICK = Settings(quick=True, seeds=1)

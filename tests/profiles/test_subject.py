@@ -6,7 +6,7 @@ from torch import nn
 import mnemoscope as ms
 from mnemoscope.nn import NetworkSpec
 from mnemoscope.profiles import Call, Context
-from mnemoscope.profiles.settings import Settings
+from mnemoscope.profiles.runner import Settings
 from mnemoscope.profiles.subject import facts_of, fingerprint, network_words, python_call, spell
 
 

@@ -9,8 +9,8 @@ import mnemoscope as ms
 from mnemoscope.core.errors import UserError
 from mnemoscope.nn import NetworkSpec
 from mnemoscope.profiles import Context, Row
+from mnemoscope.profiles.runner import Settings
 from mnemoscope.profiles.sections.trained import TASKS, Trained
-from mnemoscope.profiles.settings import Settings
 from mnemoscope.profiles.subject import facts_of
 from mnemoscope.training.capacities.result import Capacity, rates
 

@@ -1,4 +1,4 @@
-"""The command ``capacity``: the largest difficulty of a task that a network still learns."""
+"""Command ``capacity``: the largest difficulty of a task that a network still learns."""
 
 from __future__ import annotations
 

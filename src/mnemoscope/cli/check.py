@@ -1,4 +1,4 @@
-"""The command ``check``: whether a network keeps the contract."""
+"""Command ``check``: whether a network keeps the contract."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command ``mnemoscope``. Importing it costs neither torch nor any room: commands import what they need."""
+"""Command ``mnemoscope``. Importing it costs neither torch nor any room: commands import what they need."""
 
 from __future__ import annotations
 

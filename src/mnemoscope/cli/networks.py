@@ -1,4 +1,4 @@
-"""The commands ``networks``, ``show`` and ``cite``: which networks there are, and what they are."""
+"""Commands ``networks``, ``show`` and ``cite``: the list of networks, one of them in full, and its papers."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def _print_folded(out: Console, text: str, indent: str = "", hang: str = "") -> 
 
 @dataclass(frozen=True)
 class Facts:
-    """What there is to say of a network; None and empty where it does not say it."""
+    """Facts of a network from its card, its docstrings and one instance; None and empty where it has none."""
 
     name: str
     class_name: str

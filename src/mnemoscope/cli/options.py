@@ -76,7 +76,7 @@ class Option:
 
     @property
     def annotation(self) -> Any:
-        """What Typer makes an option of."""
+        """Annotation of which Typer makes an option."""
         words = escape(self._help())
         if self.reads[0] == "bool":
             named = f"{self.flag}/--no-{self.flag.removeprefix('--')}"

@@ -18,8 +18,7 @@ from mnemoscope.cli.terminal import FAILURE, Json, console, error_console, print
 if TYPE_CHECKING:
     from mnemoscope.nn import NetworkSpec
     from mnemoscope.profiles.profile import Profile
-    from mnemoscope.profiles.runner import Piece, Runner, Watch
-    from mnemoscope.profiles.settings import Settings
+    from mnemoscope.profiles.runner import Piece, Runner, Settings, Watch
 
 __all__ = [
     "Budget",
@@ -196,7 +195,7 @@ class ProfileOptions:
     def settings(self) -> Settings:
         """Return what it means, or raise one line about a number that cannot be."""
         from mnemoscope.core.errors import expected, positive_int
-        from mnemoscope.profiles.settings import Settings
+        from mnemoscope.profiles.runner import Settings
 
         if self.minutes is not None and not self.minutes > 0:
             raise expected("--minutes", "above zero", self.minutes)

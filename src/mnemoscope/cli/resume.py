@@ -1,4 +1,4 @@
-"""The command ``resume``: go on with a run that was interrupted."""
+"""Command ``resume``: go on with a run that was interrupted."""
 
 from __future__ import annotations
 

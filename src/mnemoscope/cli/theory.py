@@ -1,4 +1,4 @@
-"""The commands ``theory``, ``theory check`` and ``theory cite``: theorems, conjectures and errata, evaluated live."""
+"""Commands ``theory``, ``theory check`` and ``theory cite``: theorems, conjectures and errata, evaluated live."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command ``train``: an experiment from a TOML file, or from what is typed."""
+"""Command ``train``: an experiment from a TOML file, or from what is typed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The main job: what a network remembers, measured within a minute, beside the established ones."""
+"""Profile of a network: what it remembers, measured within a minute, beside the established ones."""
 
 from mnemoscope.profiles.profile import Profile, compare, profile, read_profile
 from mnemoscope.profiles.quantity import Axis, Quantity

@@ -1,4 +1,4 @@
-"""What must be true of a network before it is measured, found out in a moment and said in one line."""
+"""Checks of a network before it is measured: it runs, its outputs are finite, two equal calls agree."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def spoken(found: Estimate | None) -> str:
 
 
 class SectionView:
-    """What a page shows of one section: the rows that have results of it.
+    """View of one section on a page: the rows that have results of it, and how they are drawn.
 
     Parameters
     ----------

@@ -20,9 +20,8 @@ from mnemoscope.profiles.comparison import differences
 from mnemoscope.profiles.page import build_page, keyed
 from mnemoscope.profiles.results import Store, beside
 from mnemoscope.profiles.row import SCHEMA, Row
-from mnemoscope.profiles.runner import Runner, Watch
+from mnemoscope.profiles.runner import Runner, Settings, Watch
 from mnemoscope.profiles.section import ProfileSection, all_sections, judged_quantities
-from mnemoscope.profiles.settings import Settings
 from mnemoscope.profiles.subject import python_call
 from mnemoscope.profiles.summary import lines
 from mnemoscope.profiles.verdict import verdict
@@ -294,7 +293,7 @@ class Profiling:
         command
             What makes the profile again.
         watch
-            Told of every piece of work.
+            Called with every piece of work.
         """
         rows = self.runner.run(watch)
         own = keyed(rows[: self._count])

@@ -1,4 +1,4 @@
-"""Quantities: what every number of a profile is called, its unit, which direction is better, and how it is estimated.
+"""Quantities: title, unit, better direction and estimation of every number of a profile.
 
 A section declares its quantities, and everything else follows: the headline of a summary, the table of differences, the
 axes of the verdict, the columns of the atlas, the rankings on the page.
@@ -14,7 +14,7 @@ __all__ = ["Axis", "Quantity"]
 
 @dataclass(frozen=True, kw_only=True)
 class Axis:
-    """What the verdict says of a quantity by which a network can be good or bad at something.
+    """Words of the verdict on a quantity by which a network can be good or bad at something.
 
     Attributes
     ----------

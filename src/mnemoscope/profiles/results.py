@@ -33,7 +33,7 @@ class SeedScalar(TypedDict):
 
 
 class SeedResult(TypedDict):
-    """What became of a section at one seed, as JSON holds it: `SectionRow` without what only several seeds have."""
+    """Result of a section at one seed, as JSON holds it: `SectionRow` without what only several seeds have."""
 
     status: str
     reason: str | None
@@ -161,7 +161,7 @@ def beside(page: str | os.PathLike[str]) -> Path:
 
 
 class Store:
-    """What has been measured so far: for every network (by its fingerprint), section and seed.
+    """Results so far, beside the page: for every network (by its fingerprint), section and seed.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ class Store:
 
     @property
     def folder(self) -> Path | None:
-        """Where sections that take long keep what they have so far; None: nowhere."""
+        """Folder in which sections that take long keep what they have so far; None: nowhere."""
         return None if self.path is None else self.path.with_suffix("").with_suffix(".training")
 
     def get(self, fingerprint: str, section: str, seed: int) -> SeedResult | None:

@@ -89,7 +89,7 @@ class Estimate(_Document):
 
 @dataclass(frozen=True, kw_only=True)
 class SectionRow(_Document):
-    """What became of one section, over all seeds.
+    """Results of one section over all seeds, or the reason why there are none.
 
     Attributes
     ----------
@@ -157,7 +157,7 @@ class NetworkFacts(_Document):
 
 @dataclass(frozen=True, kw_only=True)
 class RowSettings(_Document):
-    """How a network was measured: thoroughly or quickly, at which seeds, within which time."""
+    """Settings of a measurement: thorough or quick, its seeds, its budget of time."""
 
     quick: bool = False
     seeds: tuple[int, ...] = field(default=(0,), metadata={"read": tuple})
@@ -220,7 +220,7 @@ class Row(_Document):
 
     @property
     def key(self) -> str:
-        """What it is called inside a page: its key there, else its label."""
+        """Its name inside a page: its key there, else its label."""
         return self.own_key or self.label
 
     def section(self, name: str) -> SectionRow:

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from mnemoscope.core.environment import environment_facts
-from mnemoscope.core.errors import UserError
+from mnemoscope.core.errors import UserError, expected, positive_int
 from mnemoscope.measures.dynamics import Dynamics, few_threads
 from mnemoscope.nn import NetworkSpec
 from mnemoscope.nn.storage import weights_digest
@@ -19,10 +19,52 @@ from mnemoscope.profiles.checks import brief, check_network
 from mnemoscope.profiles.results import SeedResult, Store, merge, seed_result, without_result
 from mnemoscope.profiles.row import NetworkFacts, Row, RowSettings, SectionRow
 from mnemoscope.profiles.section import Context, ProfileSection, all_sections
-from mnemoscope.profiles.settings import Settings
 from mnemoscope.profiles.subject import facts_of, fingerprint, network_words, spell
 
-__all__ = ["Piece", "Runner", "Subject", "Watch"]
+__all__ = ["Piece", "Runner", "Settings", "Subject", "Watch"]
+
+_SEEDS = {False: 5, True: 3}
+"""How many sets of weights are drawn, by `quick`: an interval from fewer than three says nothing."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings of a profile: how much work it is.
+
+    Attributes
+    ----------
+    quick
+        A first look.
+    seed
+        The first seed.
+    seeds
+        How many sets of weights a network without its own is measured with; None: 5, or 3 for a first look.
+    budget
+        Seconds that measuring may take; None: as long as it takes.
+    train_minutes
+        Minutes that training may take beside; None: nothing is trained.
+    """
+
+    quick: bool = False
+    seed: int = 0
+    seeds: int | None = None
+    budget: float | None = None
+    train_minutes: float | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.seed, bool) or not isinstance(self.seed, int) or not 0 <= self.seed < 2**62:
+            raise expected("seed", "a whole number of at least 0", self.seed)
+        if self.seeds is not None:
+            positive_int("seeds", self.seeds)
+        if self.budget is not None and not self.budget > 0:
+            raise expected("the budget", "a time above zero", self.budget)
+        if self.train_minutes is not None and not self.train_minutes > 0:
+            raise expected("train_minutes", "a time above zero", self.train_minutes)
+
+    def seeds_of(self, trained: bool) -> list[int]:
+        """Return the seeds: one where the weights are somebody's own."""
+        count = 1 if trained else self.seeds or _SEEDS[self.quick]
+        return list(range(self.seed, self.seed + count))
 
 
 @dataclass(frozen=True)
@@ -36,7 +78,7 @@ class Piece:
 
 
 Watch = Callable[[Piece | None, float, float], None]
-"""Told before each piece (None at the end) how many of how many estimated seconds are done."""
+"""Called before each piece (None at the end) with how many of how many estimated seconds are done."""
 
 
 @dataclass

@@ -74,7 +74,7 @@ class Scalar:
 
 @dataclass(frozen=True, kw_only=True)
 class Measurement:
-    """What a section found of one network, with one set of weights.
+    """Finding of a section on one network, with one set of weights.
 
     Attributes
     ----------
@@ -145,7 +145,7 @@ def _as_it_is(network: Any) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class Context:
-    """What a section is told besides the network.
+    """Context of a measurement: seed, thoroughness, facts of the network, and ways to build it again.
 
     Attributes
     ----------

@@ -6,7 +6,7 @@ import hashlib
 import json
 import shlex
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -21,7 +21,9 @@ from mnemoscope.nn.registry import NETWORKS, card
 from mnemoscope.nn.storage import weights_digest
 from mnemoscope.profiles.row import NetworkFacts
 from mnemoscope.profiles.section import Call
-from mnemoscope.profiles.settings import Settings
+
+if TYPE_CHECKING:
+    from mnemoscope.profiles.runner import Settings
 
 __all__ = ["facts_of", "fingerprint", "network_words", "python_call", "size_words", "source_of", "spell"]
 

@@ -1,4 +1,4 @@
-"""The command ``measure all``: every measure that applies to a network, one after the other."""
+"""Command ``measure all``: every measure that applies to a network, one after the other."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ def all_command(name: str) -> Any:
 
 
 @dataclass
-class _Outcome:
-    """What became of the measures, by name."""
+class _Results:
+    """Results, times and failures of the measures, by name."""
 
-    results: dict[str, Result] = field(default_factory=dict)
+    by_name: dict[str, Result] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
@@ -68,19 +68,19 @@ def _run_all(*, quick: bool, json: bool, option: list[str] | None, **given: Any)
         raise UserError("measure all needs a network: its name or file, or --matrix and --input; one of the two")
     with quiet():
         network = source.build()
-    outcome = _Outcome()
-    for name in _measured(network, source.seed, quick, outcome):
+    results = _Results()
+    for name in _measured(network, source.seed, quick, results):
         if not json:
-            _print_named(name, str(outcome.results[name]))
+            _print_named(name, str(results.by_name[name]))
     if json:
-        print_json(_document(source, quick, outcome))
+        print_json(_document(source, quick, results))
     else:
-        _print_rest(outcome)
-    if outcome.failed:
+        _print_rest(results)
+    if results.failed:
         raise typer.Exit(FAILURE)
 
 
-def _measured(network: Any, seed: int, quick: bool, outcome: _Outcome) -> Iterator[str]:
+def _measured(network: Any, seed: int, quick: bool, results: _Results) -> Iterator[str]:
     """Run what applies, and give each name when its result is there."""
     entries = [get(name) for name in names()]
     natives = {entry.function: entry.name for entry in entries}
@@ -90,10 +90,10 @@ def _measured(network: Any, seed: int, quick: bool, outcome: _Outcome) -> Iterat
         if reason is None:
             todo.append(entry)
         else:
-            outcome.skipped[entry.name] = reason
-    attempts = tracked(todo, lambda entry: entry.name, partial(_try, network, seed, quick, outcome))
+            results.skipped[entry.name] = reason
+    attempts = tracked(todo, lambda entry: entry.name, partial(_try, network, seed, quick, results))
     for entry, _ in attempts:
-        if entry.name in outcome.results:
+        if entry.name in results.by_name:
             yield entry.name
 
 
@@ -107,42 +107,42 @@ def _reason(entry: Measure, network: Any, natives: dict[Any, str], quick: bool) 
     return against
 
 
-def _try(network: Any, seed: int, quick: bool, outcome: _Outcome, entry: Measure) -> None:
+def _try(network: Any, seed: int, quick: bool, results: _Results, entry: Measure) -> None:
     begin = time.perf_counter()
     try:
         with quiet():
             found = apply_to_network(entry, network, seed, (entry.quick or {}) if quick else {})
             str(found)
     except UserError as error:
-        outcome.skipped[entry.name] = " ".join(str(error).split())
+        results.skipped[entry.name] = " ".join(str(error).split())
     except Exception as error:  # one that fails must not lose the others
-        outcome.failed[entry.name] = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        results.failed[entry.name] = f"{type(error).__name__}: {' '.join(str(error).split())}"
     else:
-        outcome.results[entry.name] = found
-        outcome.seconds[entry.name] = time.perf_counter() - begin
+        results.by_name[entry.name] = found
+        results.seconds[entry.name] = time.perf_counter() - begin
 
 
-def _document(source: Source, quick: bool, outcome: _Outcome) -> dict[str, Any]:
+def _document(source: Source, quick: bool, results: _Results) -> dict[str, Any]:
     return {
         "network": source.label,
         "quick": quick,
         "seed": source.seed,
-        "results": {name: found.to_dict() for name, found in outcome.results.items()},
-        "seconds": outcome.seconds,
-        "skipped": outcome.skipped,
-        "failed": outcome.failed,
+        "results": {name: found.to_dict() for name, found in results.by_name.items()},
+        "seconds": results.seconds,
+        "skipped": results.skipped,
+        "failed": results.failed,
     }
 
 
-def _print_rest(outcome: _Outcome) -> None:
-    for title, rows in (("Does not apply", outcome.skipped), ("Failed", outcome.failed)):
+def _print_rest(results: _Results) -> None:
+    for title, rows in (("Does not apply", results.skipped), ("Failed", results.failed)):
         if rows:
             typer.echo(f"\n{title}")
         for name, reason in rows.items():
             _print_named(name, reason)
-    total = sum(outcome.seconds.values())
-    counts = f"{len(outcome.results)} measures in {total:.1f} s"
-    typer.echo(f"\n{counts}; {len(outcome.skipped)} do not apply, {len(outcome.failed)} failed")
+    total = sum(results.seconds.values())
+    counts = f"{len(results.by_name)} measures in {total:.1f} s"
+    typer.echo(f"\n{counts}; {len(results.skipped)} do not apply, {len(results.failed)} failed")
 
 
 def _print_named(name: str, text: str) -> None:

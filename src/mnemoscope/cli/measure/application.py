@@ -89,7 +89,7 @@ def network_parameters() -> dict[str, tuple[Any, Any]]:
 
 @dataclass(frozen=True)
 class Source:
-    """Where numbers come from, as it was typed.
+    """Source of a measure's numbers, as it was typed: a network or files.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""The command ``measure``: one command for every measure of the table, made when it is asked for."""
+"""Command ``measure``: one command for every measure of the table, made when it is asked for."""
 
 from __future__ import annotations
 

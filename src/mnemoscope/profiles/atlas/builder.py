@@ -14,8 +14,7 @@ from mnemoscope.nn.parameters import COUNTED
 from mnemoscope.nn.registry import get
 from mnemoscope.profiles.atlas.file import read, write
 from mnemoscope.profiles.row import Row
-from mnemoscope.profiles.runner import Runner
-from mnemoscope.profiles.settings import Settings
+from mnemoscope.profiles.runner import Runner, Settings
 
 __all__ = ["BUDGETS", "INPUT_SIZE", "REFERENCES", "Job", "build", "jobs", "seeds_at"]
 
@@ -47,12 +46,12 @@ class Job:
 
     @property
     def label(self) -> str:
-        """What a person sees while it runs."""
+        """Its name while it runs."""
         return f"{self.name} at {self.budget:,} parameters{', quick' if self.quick else ''}"
 
 
 Watch = Callable[[Job, str], None]
-"""Told of every row whether it is ``"measured"`` or was ``"kept"``."""
+"""Called with every row, and whether it is ``"measured"`` or was ``"kept"``."""
 
 
 def seeds_at(budget: int, quick: bool) -> int | None:
@@ -111,7 +110,7 @@ def build(
     again
         Measure also those that are there.
     watch
-        Told before each row.
+        Called before each row.
     """
     todo = jobs(names, budgets, quick=quick)
     writable(path)

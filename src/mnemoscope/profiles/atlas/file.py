@@ -31,7 +31,7 @@ VARIABLE = "MNEMOSCOPE_ATLAS"
 
 @dataclass(frozen=True)
 class Atlas:
-    """What the file holds.
+    """Contents of an atlas.
 
     Attributes
     ----------

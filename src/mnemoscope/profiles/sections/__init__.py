@@ -1,1 +1,1 @@
-"""The parts of a profile, one file each. Every file here is imported when parts are asked for."""
+"""Sections of a profile, one file each; every file here is imported when sections are asked for."""

@@ -1,4 +1,4 @@
-"""The identity card: what the network is, and what it costs."""
+"""Identity card of a network: its class and sizes, and its cost."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ _SHOWN = 64
 
 @section("gradients", title="Gradients and Lyapunov exponents", order=50)
 class Gradients(ProfileSection):
-    """How the gradient grows or fades on its way back, and at which rates disturbances grow or fade forward."""
+    """Growth of the gradient backward in time, and rates at which disturbances grow or fade forward."""
 
     needs_causal = True
     averaged = ("log_norms", "exponents")

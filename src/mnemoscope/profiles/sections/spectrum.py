@@ -1,4 +1,4 @@
-"""The spectrum of the recurrent matrix, how far it is from normal, and what its powers do."""
+"""Spectrum of the recurrent matrix, its distance from normality, and the norms of its powers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What theory says: every theorem that applies to the network, with its numbers in it."""
+"""Theorems that apply to a network, with its numbers in them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the network learns: the largest difficulty of five tasks that it masters within the minutes given."""
+"""Trained capacity: the largest difficulty of five tasks that a network masters within the minutes given."""
 
 from __future__ import annotations
 
