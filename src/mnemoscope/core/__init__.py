@@ -1,1 +1,1 @@
-"""What every room shares: errors, registries, references, plugins."""
+"""Ground floor: errors, registries, files, numbers, references, plugins, which every room shares."""

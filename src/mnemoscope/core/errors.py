@@ -1,4 +1,4 @@
-"""The one form of an error: what was wrong, what was expected, what came."""
+"""Form of every error: what was wrong, what was expected, what came."""
 
 from __future__ import annotations
 

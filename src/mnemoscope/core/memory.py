@@ -1,4 +1,4 @@
-"""How much memory a computation may take, and what is said before it would take more."""
+"""Allowance of memory: the bytes that one computation may take, asked before it takes them."""
 
 from __future__ import annotations
 

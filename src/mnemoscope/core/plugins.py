@@ -1,4 +1,4 @@
-"""Load an object that a user names: ``path/to/file.py:Name`` or ``package.module:Name``."""
+"""Objects that a user names: ``path/to/file.py:Name`` or ``package.module:Name``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The base of every result: what was found, how far it can be trusted, how it is printed, drawn and exported."""
+"""Base of every result: what was found, how far it can be trusted, how it is printed, drawn and exported."""
 
 from __future__ import annotations
 

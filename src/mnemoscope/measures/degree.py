@@ -13,9 +13,8 @@ from torch import nn
 
 from mnemoscope.core.errors import UserError, choice, expected, positive_int
 from mnemoscope.core.memory import require
-from mnemoscope.core.prime import PRIMES, Prime
 from mnemoscope.core.result import Result, result
-from mnemoscope.core.ring import Symbolic
+from mnemoscope.core.ring import PRIMES, Prime, Symbolic
 from mnemoscope.measures.dynamics import Dynamics, prepare
 from mnemoscope.measures.registry import Cost, measure
 from mnemoscope.nn.networks.cprnn import CPBIRNN

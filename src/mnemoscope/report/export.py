@@ -1,4 +1,4 @@
-"""The page for a paper: figures one column wide, tables, the methods and the bibliography, as files."""
+"""Files of a page for a paper: figures one column wide, tables, the methods and the bibliography, as files."""
 
 from __future__ import annotations
 

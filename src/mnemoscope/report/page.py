@@ -1,4 +1,4 @@
-"""What stands on a page: plain data, without a word of how it is drawn.
+"""Contents of a page: plain data, without a word of how it is drawn.
 
 All text is as its author wrote it, never escaped: that is the renderer's task. Numbers may be NaN, infinite or None.
 """

@@ -14,8 +14,7 @@ from torch import nn
 from mnemoscope.core.arrays import non_negative
 from mnemoscope.core.errors import Description, UserError, expected
 from mnemoscope.core.memory import require
-from mnemoscope.core.prime import PRIMES, Prime
-from mnemoscope.core.ring_base import checked
+from mnemoscope.core.ring import PRIMES, Prime, checked
 from mnemoscope.nn.networks.tt import TT
 
 __all__ = ["tt_ranks"]

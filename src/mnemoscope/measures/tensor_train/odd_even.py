@@ -12,8 +12,8 @@ import numpy as np
 from jaxtyping import Int64
 
 from mnemoscope.core.errors import UserError, expected
-from mnemoscope.core.prime import PRIMES, Prime
 from mnemoscope.core.result import Result, result
+from mnemoscope.core.ring import PRIMES, Prime
 from mnemoscope.measures.registry import Cost, measure
 from mnemoscope.measures.tensor_train.cores import (
     Cores,

@@ -10,7 +10,7 @@ import torch
 
 from mnemoscope import measures, nn, theory
 from mnemoscope.core.numbers import number
-from mnemoscope.core.prime import PRIMES, Prime
+from mnemoscope.core.ring import PRIMES, Prime
 from mnemoscope.theory.theorems.base import Instance, Verdict, theorem
 from mnemoscope.theory.theorems.view import NetworkView
 
