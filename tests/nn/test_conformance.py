@@ -149,4 +149,7 @@ CLASSIFIERS = {name: ms.nn.get(name) for name in ms.nn.names("classifier")} | {
 @pytest.mark.parametrize("check", STATELESS_CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("name", CLASSIFIERS)
 def test_classifier_keeps_the_contract(name, check):
-    check(StatelessSubject(CLASSIFIERS[name]))
+    if check.__name__ == "check_answers_causal":
+        pytest.raises(Skipped, check, StatelessSubject(CLASSIFIERS[name])).match("answers once")
+    else:
+        check(StatelessSubject(CLASSIFIERS[name]))
