@@ -298,7 +298,8 @@ def test_the_schur_form_of_nnrnn_is_its_own():
     schur = layer.transition()
     parameters = list(layer.parametrizations.weight_hh_l0.parameters(recurse=False))
     with torch.no_grad():
-        schur.named(parameters)["lower"].copy_(0.1 * (schur._rows - schur._columns).double())
+        rows, columns = schur._lower
+        schur.named(parameters)["lower"].copy_(0.1 * (rows - columns))
         schur.named(parameters)["gamma"].fill_(0.9)
     found = spectrum(layer)
     assert np.allclose(found.schur, schur.form(*parameters).detach())

@@ -175,7 +175,7 @@ def test_counting_leaves_the_random_numbers_alone():
         (("lstm", 5, 4), {}, "parameters must be at least 28, which lstm has at size 1, got 5"),
         (("lstm", 4096, 0), {}, "input_size must be a positive integer, got 0"),
         (("lstn", 4096, 4), {}, "did you mean 'lstm'?"),
-        (("lstm", 4096, 4), {"rank": 8}, "lstm cannot be built: LSTM has no option 'rank'"),
+        (("lstm", 4096, 4), {"rank": 8}, "lstm cannot be built: got an unexpected keyword argument 'rank'"),
         (
             (ByPlace, 4096, 4, 2),
             {},
