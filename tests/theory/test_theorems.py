@@ -74,10 +74,6 @@ def scaled(function, **changes):
     return wrong
 
 
-def other(value):
-    return lambda *arguments, **options: value
-
-
 def accepts_everything(function):
     def wrong(U, V, W, **options):
         return function(U / 9, V, W, **options)
@@ -85,26 +81,51 @@ def accepts_everything(function):
     return wrong
 
 
+def times(factor):
+    """Return a change of a formula: its result multiplied, or each of a tuple's entries."""
+
+    def change(function):
+        def wrong(*arguments, **options):
+            found = function(*arguments, **options)
+            return type(found)(*(factor * part for part in found)) if isinstance(found, tuple) else factor * found
+
+        return wrong
+
+    return change
+
+
+formulas = theory.formulas
+tracking = theory.theorems.tracking
 REFUTATIONS = {
     # theorem: what is changed, from right to wrong
     "capacity-by-regression": (measures, "memory_capacity", lambda f: scaled(f, curve=0.8)),
+    "capacity-eigenvalues": (formulas.capacity, "ring_capacity", times(0.99)),
     "capacity-rank": (measures, "memory_capacity", lambda f: scaled(f, total=1.01)),
-    "matrix-covariance": (measures, "matrix_fisher_memory", lambda f: scaled(f, total=1.001)),
-    "matrix-normal-formula": (theory.formulas.matrix_fisher, "normal_matrix_fisher_total", lambda _: other(1.0)),
-    "matrix-stability": (measures, "matrix_fisher_memory", accepts_everything),
-    "kreiss-matrix-theorem": (measures, "spectrum", lambda f: scaled(f, kreiss=1.001)),
-    "depth-copy-all-inputs": (theory.formulas.copying, "copy_limit", lambda f: lambda *size: max(f(*size) - 1, 0)),
-    "ziv-similarity-grid": (tasks, "create", lambda f: lambda name, **o: f(name, **{**o, "length": 90})),
-    "kerg-polynomial-gradients": (measures, "gradient_norms", lambda f: scaled(f, log_norms=1.5)),
-    "kerg-fisher-trace": (measures, "fisher_memory", lambda f: scaled(f, spatial=1.001)),
+    "depth-copy-all-inputs": (formulas.copying, "copy_limit", lambda f: lambda *size: max(f(*size) - 1, 0)),
+    "depth-critical-width": (formulas.copying, "critical_width", times(1.001)),
+    "depth-polynomial-order": (formulas.degree, "birnn_degree", times(2)),
+    "depth-theorem-1": (formulas.copying, "copy_limit", lambda f: lambda *size: max(f(*size) - 1, 0)),
+    "depth-theorem-4": (formulas.degree, "cp_image_dimension", times(2)),
     "gradient-norm": (measures, "gradient_norms", lambda f: scaled(f, log_norms=1.5)),
-    "tracking-real-eigenvalues": (theory.theorems.tracking, "_periods", lambda _: lambda *a, **o: [2, 3, 3][: a[1]]),
-    "tracking-positive-eigenvalues": (
-        theory.theorems.tracking,
-        "_periods",
-        lambda _: lambda *a, **o: [2, 2, 2][: a[1]],
-    ),
-    "tt-theorem-1": (theory.formulas.tensor_train, "odd_even_bound", lambda f: lambda *size: f(*size) ** 3),
+    "kerg-amplification-bound": (formulas.fisher, "amplification_bound", times(0.9)),
+    "kerg-delay-line": (formulas.fisher, "delay_line_curve", times(1.001)),
+    "kerg-fisher-trace": (measures, "fisher_memory", lambda f: scaled(f, spatial=1.001)),
+    "kerg-polynomial-gradients": (measures, "gradient_norms", lambda f: scaled(f, log_norms=1.5)),
+    "kerg-polynomial-powers": (formulas.gradients, "triangular_power_entry", times(2)),
+    "kerg-sparse-attention-bound": (formulas.attention, "sparse_attention_bound", times(2)),
+    "kerg-uniform-attention-growth": (formulas.attention, "uniform_attention_exponent", times(1.1)),
+    "kreiss-matrix-theorem": (measures, "spectrum", lambda f: scaled(f, kreiss=1.001)),
+    "matrix-covariance": (measures, "matrix_fisher_memory", lambda f: scaled(f, total=1.001)),
+    "matrix-normal-formula": (formulas.matrix_fisher, "normal_matrix_fisher_total", times(1.001)),
+    "matrix-stability": (measures, "matrix_fisher_memory", accepts_everything),
+    "sharper-triangular-bound": (formulas.fisher, "triangular_fisher_bounds", times(3)),
+    "tracking-positive-eigenvalues": (tracking, "_periods", lambda _: lambda *a, **o: [2, 2, 2][: a[1]]),
+    "tracking-real-eigenvalues": (tracking, "_periods", lambda _: lambda *a, **o: [2, 3, 3][: a[1]]),
+    "tt-generic-rank": (formulas.tensor_train, "generic_odd_even_rank", times(2)),
+    "tt-theorem-1": (formulas.tensor_train, "odd_even_bound", lambda f: lambda *size: f(*size) ** 3),
+    "ziv-claim-4": (formulas.rac_graph, "network_leaves", times(2)),
+    "ziv-orthogonal-relu": (formulas.gradients, "orthogonal_relu_bound", times(0.5)),
+    "ziv-similarity-grid": (tasks, "create", lambda f: lambda name, **o: f(name, **{**o, "length": 90})),
 }
 
 
