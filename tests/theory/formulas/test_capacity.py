@@ -13,14 +13,14 @@ from mnemoscope.core.errors import UserError
 from mnemoscope.theory.formulas.capacity import (
     capacity_from_eigenvalues,
     controllability_rank,
+    curve_to_tail,
     delay_line_capacity,
     lattice_form,
-    powers,
+    leading_curve,
     reachable_polynomial,
     reachable_units,
     reflection_coefficients,
     ring_capacity,
-    settled,
     takenaka_malmquist_form,
 )
 
@@ -119,7 +119,7 @@ def test_lattice_against_the_definition_where_the_covariance_is_hopeless():
     W = Q @ (0.2 * np.eye(size) + np.tril(random.uniform(0.5, 1.0, size=(size, size)), -1) * 0.6) @ Q.T
     v = random.normal(size=size)
     form = lattice_form(reflection_coefficients(reachable_polynomial(W, v)))
-    np.testing.assert_allclose(powers(form, 40), by_definition(W, v, 40, 300), rtol=1e-10, atol=1e-15)
+    np.testing.assert_allclose(leading_curve(form, 40), by_definition(W, v, 40, 300), rtol=1e-10, atol=1e-15)
 
 
 @pytest.mark.parametrize("lags", [1, 2, 3, 255, 256, 257, 700])
@@ -129,14 +129,14 @@ def test_powers_are_those_of_a_loop(lags):
     for _ in range(lags):
         found.append(np.linalg.norm(x) ** 2)
         x = form.A @ x
-    np.testing.assert_allclose(powers(form, lags), found, rtol=1e-10, atol=1e-16)
-    curve, rest = settled(form, lags, lags, 0.0)
+    np.testing.assert_allclose(leading_curve(form, lags), found, rtol=1e-10, atol=1e-16)
+    curve, rest = curve_to_tail(form, lags, lags, 0.0)
     assert curve.sum() + rest == pytest.approx(4, rel=1e-13)
 
 
 def test_a_settled_curve_ends_when_the_rest_is_small():
     form = takenaka_malmquist_form(np.array([0.99 + 0j]))
-    curve, rest = settled(form, 1, 10**6, 1e-6)
+    curve, rest = curve_to_tail(form, 1, 10**6, 1e-6)
     assert rest <= 1e-6 < rest / 0.99**2  # one lag fewer would not have been enough
     assert len(curve) == int(np.ceil(np.log(1e-6) / np.log(0.99) / 2))
 

@@ -16,13 +16,13 @@ from mnemoscope.core.memory import require
 from mnemoscope.theory.formulas.capacity import (
     NormalForm,
     controllability_rank,
+    curve_to_tail,
     independent_units,
     lattice_form,
-    powers,
+    leading_curve,
     reachable_polynomial,
     reachable_units,
     reflection_coefficients,
-    settled,
     takenaka_malmquist_form,
     working_precision,
 )
@@ -146,7 +146,7 @@ def linear_capacity(W: Float[np.ndarray, "n n"], v: Float[np.ndarray, " n"], lag
         return LinearCapacity(np.zeros(least), 0.0, 0, FULL_DIGITS, radius)
     reached = _reached(W[np.ix_(units, units)], v[units])
     rank = len(reached.form.b)
-    curve, rest = settled(reached.form, least, most, TAIL * rank)
+    curve, rest = curve_to_tail(reached.form, least, most, TAIL * rank)
     digits = min(reached.digits, _digits(abs(float(curve.sum()) + rest - rank) / rank))
     return LinearCapacity(curve, float(rank), rank, digits, radius, reached.note)
 
@@ -181,7 +181,7 @@ def _from_eigenvalues(W: Float[np.ndarray, "r r"], note: str = "") -> _Reached |
     if max(np.abs(each).max() for each in found) >= 1:
         return None
     forms = [takenaka_malmquist_form(each) for each in found]
-    first, second = (powers(form, min(4 * len(W), 1024)) for form in forms)
+    first, second = (leading_curve(form, min(4 * len(W), 1024)) for form in forms)
     return _Reached(forms[0], _digits(float(np.abs(first - second).max())) - 1, note)
 
 

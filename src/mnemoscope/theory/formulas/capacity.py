@@ -1,4 +1,4 @@
-r"""Memory capacity of linear networks in closed form.
+r"""Memory capacity of linear networks in closed form, and what their input reaches, exactly.
 
 For ``x(t) = W x(t-1) + v u(t)`` with white u, MC_k is the leverage of column k of K = [v, W v, W^2 v, ..]. It depends
 on the row space of K alone: the sequences with transform p(z) / a(z), a(z) = prod (1 - lambda_i z) over the eigenvalues
@@ -93,7 +93,7 @@ def capacity_from_eigenvalues(eigenvalues: Any, lags: int) -> Float[np.ndarray, 
     if roots.size == 0 or not np.all(np.abs(roots) < 1):
         largest = max(np.abs(roots), default=math.nan)
         raise expected("eigenvalues", "inside the unit circle", Description(f"one of modulus {largest:.8g}"))
-    return powers(takenaka_malmquist_form(roots), positive_int("lags", lags))
+    return leading_curve(takenaka_malmquist_form(roots), positive_int("lags", lags))
 
 
 def takenaka_malmquist_form(eigenvalues: Complex[np.ndarray, " r"]) -> NormalForm:
@@ -152,17 +152,17 @@ def _step_down(a: list[Any]) -> Reflections | str:
         rest = 1 - k * k
         if rest <= 0:
             return "unstable"
-        # A coefficient that cannot be told from zero, as those of a delay line, is settled when its ball is tiny.
+        # A coefficient that cannot be told from zero, as those of a delay line, is known when its ball is tiny.
         tiny = abs(k).upper() < 1e-40
-        if not (rest > 0 and _settled(rest) and (tiny or _settled(k))):
-            return "unsettled"
+        if not (rest > 0 and _resolved(rest) and (tiny or _resolved(k))):
+            return "unresolved"
         values.append(float(k.mid()))
         complements.append(float(rest.mid()))
         a = [(a[j] - k * a[m - j]) / rest for j in range(m)]
     return Reflections(np.array(values[::-1]), np.array(complements[::-1]))
 
 
-def _settled(ball: Any) -> bool:
+def _resolved(ball: Any) -> bool:
     return bool(ball.rel_accuracy_bits() >= 60)
 
 
@@ -192,12 +192,12 @@ def lattice_form(reflections: Reflections) -> NormalForm:
     return NormalForm(A, b)
 
 
-def powers(form: NormalForm, lags: int) -> Float[np.ndarray, " lags"]:
+def leading_curve(form: NormalForm, lags: int) -> Float[np.ndarray, " lags"]:
     """Return MC_k = ||A^k b||^2 for k = 0 .. lags-1."""
-    return settled(form, lags, lags, 0.0)[0]
+    return curve_to_tail(form, lags, lags, 0.0)[0]
 
 
-def settled(form: NormalForm, least: int, most: int, tail: float) -> tuple[Float[np.ndarray, " lags"], float]:
+def curve_to_tail(form: NormalForm, least: int, most: int, tail: float) -> tuple[Float[np.ndarray, " lags"], float]:
     """Return MC_k for at least `least` lags, until the rest of the sum is below `tail`, and that rest.
 
     Columns A^k b are made by doubling, each round multiplying all of them by A^(their number), up to 256 lags a block.

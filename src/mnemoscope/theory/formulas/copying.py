@@ -1,4 +1,4 @@
-"""Copy capacity of deep linear networks: how far back they can copy, with which weights, and why no further.
+"""Copying by deep linear networks: how far back, with which weights, and why no further; and by Henaff's clocks.
 
 d inputs, n units in each of L layers. With z for a delay of one step, the states of the last layer are H(z) x with
 

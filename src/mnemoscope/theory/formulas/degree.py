@@ -91,7 +91,7 @@ def birnn_degrees(step: int, horizon: int, num_layers: int) -> Int64[np.ndarray,
 def cp_image_dimension(input_size: int, hidden_size: int, rank: int) -> int:
     """Return the dimension min(d, n, R) of the image of x_1 -> h_1 of a generic CPBIRNN, whatever its depth.
 
-    Theorem 4 of Depth tells ranks R < n apart by it, which needs R < d too.
+    Theorem 4 of Lizaire et al. (2026) tells ranks R < n apart by it, which needs R < d too.
 
     Parameters
     ----------

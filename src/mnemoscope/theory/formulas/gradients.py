@@ -1,4 +1,4 @@
-"""What is known of gradients on their way back: polynomial growth, and the bound of orthogonal networks."""
+"""Gradients on their way back: polynomial growth, and the bound of orthogonal networks."""
 
 from __future__ import annotations
 

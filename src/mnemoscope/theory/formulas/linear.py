@@ -1,4 +1,12 @@
-"""The transfer function of a deep linear network in exact arithmetic, and the lags that it copies."""
+"""Deep linear networks: transfer functions and the lags they copy, exactly; the one wide layer that each of them is.
+
+A linear network with L layers of n units is one layer of n L units whose blocks are
+
+    U_l = U^(l) .. U^(1),   V_lj = U^(l) .. U^(j+1) V^(j) for j <= l, zero above,   b_l = sum_j U^(l) .. U^(j+1) b^(j)
+
+Most wide layers are not of this form (Lizaire et al. 2026, Theorem 6): there every block row is the one above times one
+n x n matrix, except for its block on the diagonal.
+"""
 
 from __future__ import annotations
 

@@ -50,8 +50,8 @@ def normal_matrix_fisher_curve(
         J(k) = \frac{1}{\epsilon_1 \epsilon_2} \sum_{ij} |b_{ij}|^2 |\mu_{ij}|^{2k} c_{ij}, \quad
         \mu_{ij} = \lambda_i \nu_j, \quad c_{ij} = 1 - |\mu_{ij}|^2
 
-    with b the source in the eigenbases of U and V, and lambda, nu their eigenvalues. The document's separable
-    covariance (Eq. 17 with its missing moduli) has :math:`c_{ij} = (1 - |\lambda_i|^2)(1 - |\nu_j|^2)` instead.
+    with b the source in the eigenbases of U and V, and lambda, nu their eigenvalues. The separable
+    covariance of Renanse et al. (2021, Eq. 17 with its missing moduli) has :math:`c_{ij} = (1 - |\lambda_i|^2)(1 - |\nu_j|^2)` instead.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def dynamic_range_bounds(
 
 
 def space_time_matrices(U: Any, V: Any, i: int, j: int, noise: tuple[float, float] = (1.0, 1.0)) -> SpaceTime:
-    r"""Return the document's space-time matrices of Eq. 28.
+    r"""Return the space-time matrices of Renanse et al. (2021), Eq. 28.
 
     .. math::
         J_V(i, j) = V^j \Sigma^{-1} V^{iT}, \quad J_U(i, j) = U^i \Psi^{-1} U^{jT}
@@ -184,8 +184,8 @@ def matrix_gaussian_kl(M1: Any, A1: Any, B1: Any, M2: Any, A2: Any, B2: Any, for
 
     with D = M2 - M1, n x p matrices.
 
-    The document's main text (Lemma 1) names the row covariances Sigma and then uses them where columns belong; `form`
-    ``"published"`` evaluates it so, which needs n = p.
+    The main text of Renanse et al. (2021, Lemma 1) names the row covariances Sigma and then uses them where columns
+    belong; `form` ``"published"`` evaluates it so, which needs n = p.
 
     Examples
     --------

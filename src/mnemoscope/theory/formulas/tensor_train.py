@@ -51,7 +51,7 @@ def generic_odd_even_rank(features: int, rank: int, length: int) -> int:
 
 
 def attaining_cores(features: int, rank: int, length: int) -> list[Int64[np.ndarray, ...]]:
-    """Return equal cores of zeros and ones whose odd-even rank is min(n, r)^(d/2): the thesis's construction.
+    """Return equal cores of zeros and ones whose odd-even rank is min(n, r)^(d/2), as Alkin (2024) constructs them.
 
     With q = min(n, r-1) the state is the last odd letter after odd positions and q+1 after even ones:
     ``G_1 = [i = a]``, ``G_d = [a = i]`` and between them ``G[a, i, b] = [a = i] [b = q+1]`` for a <= q, ``[i = b]`` for

@@ -47,7 +47,7 @@ TOPICS = {
     "reach": "What training can reach",
     "state": "State and cost",
 }
-"""What theorems say of a network, in the order in which a page shows them."""
+"""Subjects of what theorems say of a network, in the order in which a page shows them."""
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from mnemoscope.theory.theorems.view import NetworkView
 
 _STEPS = 100
 _ROUNDING = 1e-6
-"""What single precision leaves of a rate of zero."""
+"""Rate that single precision cannot tell from zero."""
 
 
 def _rate(gain: float) -> float:

@@ -20,7 +20,7 @@ _NONE = {
     "separation": "No theorem here gives or bounds its separation rank: what is proved is about linear networks and "
     "networks of products. It is measured instead.",
 }
-"""What is said where no theorem of a topic applies, so that silence is not taken for an answer."""
+"""Sentences where no theorem of a topic applies, so that silence is not taken for an answer."""
 
 
 def statements(network: Any) -> list[dict[str, Any]]:

@@ -137,11 +137,11 @@ def positive(seed: int) -> Verdict:
     moving = [_periods(random, 1, _with_ones((1.0, -1.0)), commuting=False)[0] for _ in range(24)]
     bits = random.integers(2, size=2000)
     wrong = int((np.cumprod(np.where(bits == 1, -1, 1)) != (-1) ** bits.cumsum()).sum())
-    settled = sum(periods == [1, 1, 1] for periods in still)
+    constant = sum(periods == [1, 1, 1] for periods in still)
     return Verdict(
-        settled == len(still) and 2 in moving and wrong == 0,
+        constant == len(still) and 2 in moving and wrong == 0,
         len(still) + len(moving) + 1,
-        f"{settled} of {len(still)} stacks end in constant outputs; with negative eigenvalues {moving.count(2)} of "
+        f"{constant} of {len(still)} stacks end in constant outputs; with negative eigenvalues {moving.count(2)} of "
         f"{len(moving)} layers alternate for ever; h = -h at every one has {wrong} of 2,000 parities wrong",
     )
 

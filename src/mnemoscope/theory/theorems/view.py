@@ -109,7 +109,7 @@ class NetworkView:
 
     @property
     def transitions(self) -> str:
-        """What the network declares of A(x) in h_t = A(x_t) h_{t-1} + b(x_t); empty where it declares nothing."""
+        """Declared form of A(x) in h_t = A(x_t) h_{t-1} + b(x_t); empty where nothing is declared."""
         return str(self.option("transitions", ""))
 
     @property
@@ -157,7 +157,7 @@ class NetworkView:
 
     @property
     def map(self) -> Transition | None:
-        """What makes V, or None when V is free."""
+        """Map that makes V, or None when V is free."""
         return self.module.transition() if isinstance(self.module, Stack) else None
 
     @property
