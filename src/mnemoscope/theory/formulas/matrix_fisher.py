@@ -51,7 +51,8 @@ def normal_matrix_fisher_curve(
         \mu_{ij} = \lambda_i \nu_j, \quad c_{ij} = 1 - |\mu_{ij}|^2
 
     with b the source in the eigenbases of U and V, and lambda, nu their eigenvalues. The separable
-    covariance of Renanse et al. (2021, Eq. 17 with its missing moduli) has :math:`c_{ij} = (1 - |\lambda_i|^2)(1 - |\nu_j|^2)` instead.
+    covariance of Renanse et al. (2021, Eq. 17 with its missing moduli) has
+    :math:`c_{ij} = (1 - |\lambda_i|^2)(1 - |\nu_j|^2)` instead.
 
     Parameters
     ----------
