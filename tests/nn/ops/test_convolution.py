@@ -1,10 +1,10 @@
-"""Convolution by the fast Fourier transform against its twin, and sums of exponentials against their definition."""
+"""Convolution by the fast Fourier transform against its twin."""
 
 import pytest
 import torch
 from tests.nn.ops.twins import assert_safe_in_float32, assert_twins, ragged
 
-from mnemoscope.nn.ops.convolution import align_ends, convolution, exponential_sums, naive_convolution
+from mnemoscope.nn.ops.convolution import convolution, naive_convolution
 
 
 def problem(steps, *, complex=False, dtype=torch.float64):
@@ -31,18 +31,3 @@ def test_float32_at_4096_steps():
     x, k = problem(4096, dtype=torch.float32)
     decaying = k * torch.exp(-torch.arange(4096.0) / 500)[:, None]
     assert_safe_in_float32(convolution, [x, decaying], 1e-5)
-
-
-@pytest.mark.parametrize("steps", [1, 2, 3, 17, 300])
-def test_sums_of_exponentials(steps):
-    rates, weights = problem(5, complex=True)
-    rates = -rates[0].abs() + 1j * rates[0].imag
-    found = exponential_sums(rates, weights[:3], steps)
-    powers = torch.exp(rates[..., None] * torch.arange(steps))
-    torch.testing.assert_close(found, (weights[:3, :, None] * powers).sum(-2).real)
-
-
-def test_aligned_ends():
-    x = torch.arange(1.0, 5.0)[:, None].expand(4, 3)
-    found = align_ends(x, torch.tensor([4, 2, 1]))
-    assert found.T.tolist() == [[1, 2, 3, 4], [0, 0, 1, 2], [0, 0, 0, 1]]

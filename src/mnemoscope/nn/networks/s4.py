@@ -14,9 +14,7 @@ from mnemoscope.nn.block import Block, BlockOptions
 from mnemoscope.nn.initialisers import Initialiser, normal
 from mnemoscope.nn.maps.hippo import legs
 from mnemoscope.nn.networks.s4d import draw_steps
-from mnemoscope.nn.ops import krylov
-from mnemoscope.nn.ops.convolution import convolution
-from mnemoscope.nn.ops.scan import mask_of
+from mnemoscope.nn.ops.state_space import Dense, convolved_state_space, state_space
 from mnemoscope.nn.registry import network
 from mnemoscope.nn.stack import Layer, Weights
 
@@ -55,6 +53,7 @@ class S4(Block):
 
     field = "complex"
     parts: ClassVar[tuple[str, ...]] = ("glu",)
+    modes: ClassVar[tuple[str, ...]] = ("recurrent", "parallel", "chunked")
     square: ClassVar[bool] = True
     starts_at_zero: ClassVar[bool] = True
     batch_axis = 0
@@ -119,17 +118,12 @@ class S4(Block):
         return (system.readout * x).sum(-1).real + w["weight_skip"] * a, x
 
     def unroll_cell(self, w: Weights, a: Tensor, state: Tensor | None, lengths: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Convolve with the kernel C A^l B, made of powers of the matrix A, a contraction; add what the state gives."""
-        system, steps = _Bilinear(w, self.hidden_size), len(a)
-        powers = krylov.MatrixPowers(system.matrix(), system.real_inputs, system.real_readout, steps)
-        outputs = convolution(a, powers.kernel.mT) + w["weight_skip"] * a
+        """Run chunk by chunk, or convolve with the kernel C A^l B, by powers of the matrix A, a contraction."""
+        form = convolved_state_space if self.form(len(a)) == "parallel" else state_space
         start = None if state is None else torch.view_as_real(state.resolve_conj()).flatten(-2)
-        if start is not None:
-            outputs = outputs + powers.free(start)
-        mask = mask_of(lengths, a)
-        outputs = outputs if mask is None else torch.where(mask[..., None], outputs, 0.0)
-        last = powers.last(a, start, lengths)
-        return outputs, torch.view_as_complex(last.reshape(*last.shape[:-1], self.order // 2, 2).contiguous())
+        outputs, last = form(a, _Bilinear(w, self.hidden_size).dense(), start, lengths)
+        last = last.reshape(*last.shape[:-1], self.order // 2, 2).contiguous()
+        return outputs + w["weight_skip"] * a, torch.view_as_complex(last)
 
 
 class _Bilinear:
@@ -150,8 +144,6 @@ class _Bilinear:
         self.scale = self.step / (1 + self.step * self._inner(self.projected))
         self.inputs = self.solve(self.step * b)
         self.readout = 2 * torch.view_as_complex(w["weight_readout"])
-        self.real_inputs = torch.view_as_real(self.inputs).flatten(-2)
-        self.real_readout = torch.view_as_real(self.readout.conj().resolve_conj()).flatten(-2)
 
     def _inner(self, x: Tensor) -> Tensor:
         """Return Re(P* x)."""
@@ -166,9 +158,11 @@ class _Bilinear:
         """Return (I - Delta/2 A)^-1 (I + Delta/2 A) x."""
         return self.solve((1 + self.step / 2 * self.rates) * x - self.step * self.low_rank * self._inner(x))
 
-    def matrix(self) -> Float[Tensor, "n N N"]:
-        """Return that map as a real matrix of each feature, on real and imaginary parts in turn."""
+    def dense(self) -> Dense:
+        """Return the system on real and imaginary parts in turn, with a real matrix for each feature."""
         modes = self.rates.shape[-1]
         eye = torch.eye(2 * modes, dtype=self.step.dtype, device=self.step.device)
         units = torch.view_as_complex(eye.reshape(2 * modes, 1, modes, 2))
-        return torch.view_as_real(self.turn(units)).flatten(-2).movedim(0, -1)
+        matrix = torch.view_as_real(self.turn(units)).flatten(-2).movedim(0, -1)
+        readout = torch.view_as_real(self.readout.conj().resolve_conj()).flatten(-2)
+        return Dense(matrix, torch.view_as_real(self.inputs).flatten(-2), readout)

@@ -13,8 +13,7 @@ from mnemoscope.core.errors import choice, expected
 from mnemoscope.nn.block import Block, BlockOptions
 from mnemoscope.nn.initialisers import normal
 from mnemoscope.nn.maps.hippo import legs
-from mnemoscope.nn.ops.convolution import convolution, exponential_sums, last_exponentials
-from mnemoscope.nn.ops.scan import mask_of
+from mnemoscope.nn.ops.state_space import Diagonal, convolved_state_space, state_space
 from mnemoscope.nn.registry import network
 from mnemoscope.nn.stack import Layer, Weights
 
@@ -53,6 +52,7 @@ class S4D(Block):
 
     field = "complex"
     parts: ClassVar[tuple[str, ...]] = ("glu",)
+    modes: ClassVar[tuple[str, ...]] = ("recurrent", "parallel", "chunked")
     square: ClassVar[bool] = True
     starts_at_zero: ClassVar[bool] = True
     batch_axis = 0
@@ -116,16 +116,11 @@ class S4D(Block):
         return (readout * x).sum(-1).real + w["weight_skip"] * a, x
 
     def unroll_cell(self, w: Weights, a: Tensor, state: Tensor | None, lengths: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Convolve with the kernel 2 Re sum C exp(l Delta A) B; what a state contributes is added to that."""
-        rates, inputs, readout = self.discretise(w)
-        kernel = exponential_sums(rates, readout * inputs, len(a))
-        outputs = convolution(a, kernel.mT) + w["weight_skip"] * a
-        if state is not None:
-            free = exponential_sums(rates, readout * torch.exp(rates) * state, len(a))
-            outputs = outputs + free.movedim(-1, 0)
-        mask = mask_of(lengths, a)
-        outputs = outputs if mask is None else torch.where(mask[..., None], outputs, 0.0)
-        return outputs, last_exponentials(a, rates, inputs, state, lengths)
+        """Run chunk by chunk, or convolve with the kernel 2 Re sum C exp(l Delta A) B."""
+        form = convolved_state_space if self.form(len(a)) == "parallel" else state_space
+        start = None if state is None else torch.cat([state.real, state.imag], -1)
+        outputs, last = form(a, Diagonal(*self.discretise(w)), start, lengths)
+        return outputs + w["weight_skip"] * a, torch.complex(*last.chunk(2, -1))
 
 
 def draw_steps(least: float, largest: float) -> Any:
