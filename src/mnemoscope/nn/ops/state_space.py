@@ -285,9 +285,13 @@ class _Run:
 
 
 def _toeplitz(taps: Float[Tensor, "n steps"]) -> Float[Tensor, "n steps steps"]:
-    """Return the lower triangular matrix K_{i-j}."""
-    steps = taps.shape[-1]
-    return F.pad(taps, (steps - 1, 0)).unfold(-1, steps, 1).flip(-1)
+    """Return the lower triangular matrix K_{i-j}.
+
+    Rows of 2 C numbers, K and zeros, read as rows of 2 C - 1, move by one from row to row.
+    """
+    features, steps = taps.shape
+    repeated = F.pad(taps, (0, steps))[:, None].expand(features, steps, 2 * steps).flatten(1)
+    return repeated[:, : steps * (2 * steps - 1)].reshape(features, steps, -1)[..., :steps].mT
 
 
 def _complex(parts: Tensor) -> Tensor:
