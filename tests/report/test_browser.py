@@ -10,8 +10,8 @@ from xml.etree import ElementTree
 import pytest
 from tests.report.sample import HOSTILE, crowded, page, vanished
 
-from mnemoscope.core.numbers import number
-from mnemoscope.report import write
+from mnemoscope.core.numbers import interval, number
+from mnemoscope.report import Bars, Entry, Figure, HeatMap, Mark, Page, Section, Series, write
 from mnemoscope.report.palette import DARK, LIGHT
 from mnemoscope.report.tables import figure_csv, table_csv, table_latex
 
@@ -191,8 +191,8 @@ def test_the_pointer_shows_values(open_page):
     curve = FIGURES["fisher-curve"].drawing
     assert "lag k (steps): 127" in tip
     for series in curve.series:
-        assert number(series.y[127]) in tip
-    assert number(curve.series[0].lower[127], 3) in tip
+        ends = (series.lower[127], series.upper[127]) if series.lower is not None else (None, None)
+        assert interval(series.y[127], *ends) in tip
     opened.tab.mouse.move(2, box["y"] + 100)
     assert not plot.locator(".tip").is_visible()
     opened.figure("fisher-total").locator(".plot").hover()
@@ -241,7 +241,8 @@ def test_the_keyboard_operates_everything(open_page):
         keys.press(key)
     said = opened.tab.locator("#said").inner_text()
     assert said.startswith("lag k (steps): 2,")
-    assert f"nnrnn {number(FIGURES['fisher-curve'].drawing.series[0].y[2])}" in said
+    first = FIGURES["fisher-curve"].drawing.series[0]
+    assert f"nnrnn {interval(first.y[2], first.lower[2], first.upper[2])}" in said
     keys.press("End")
     assert "127" in plot.locator(".tip").inner_text()
     keys.press("Escape")
@@ -395,3 +396,46 @@ def test_a_curve_below_the_floor_leaves_no_name_outside_its_chart(open_page, tmp
         box = text.bounding_box()
         assert frame["y"] - 1 <= box["y"] <= frame["y"] + frame["height"], text.text_content()
     assert figure.locator("svg text.label", has_text="gone").count() == 0
+
+
+def test_bars_and_matrices_are_drawn_and_read(open_page, tmp_path):
+    made = page_of(
+        Bars(
+            groups=["copy", "recall"],
+            series=[
+                Series(entry="a", x=range(2), y=[0.913, 0.5], lower=[0.9, 0.4], upper=[0.926, 0.6]),
+                Series(entry="b", x=range(2), y=[0.25, None]),
+            ],
+            x_title="task",
+            y_title="accuracy",
+            marks=(Mark(kind="y", value=0.125, label="chance"),),
+        ),
+        HeatMap(values=[[1.0, -2.0], [None, 3.5]], x_title="l", y_title="k", title="overlap", diverging=True),
+    )
+    opened = open_page(write(made, tmp_path / "kinds.html"))
+    assert opened.figure("one-0").locator(".bar").count() == 3
+    assert opened.figure("one-1").locator("svg rect").count() == 3 + 48  # cells, and the scale of colours
+    for name in ("one-0", "one-1"):
+        opened.figure(name).locator(".plot").focus()
+        opened.tab.keyboard.press("ArrowRight")
+    said = opened.tab.locator("#said").inner_text()
+    assert said == "l 0, k 0, overlap: 1"
+    opened.button("one-0", "Table").click()
+    cells = opened.figure("one-0").locator(".values td").all_inner_texts()
+    assert cells == ["copy", interval(0.913, 0.9, 0.926), "0.25", "recall", interval(0.5, 0.4, 0.6), "\u2013"]
+    _, content = opened.saved(opened.button("one-1", "CSV"))
+    assert list(csv.reader(io.StringIO(content.decode())))[:3] == [
+        ["l", "k", "overlap"],
+        ["0", "0", "1"],
+        ["1", "0", "-2"],
+    ]
+    assert opened.complaints == []
+
+
+def page_of(*drawings) -> Page:
+    figures = [
+        Figure(name=f"one-{k}", title="t", drawing=drawing, alt="a", how="h", command="c")
+        for k, drawing in enumerate(drawings)
+    ]
+    entries = [Entry(key=key, label=key.upper(), role="subject" if key == "a" else "reference") for key in "ab"]
+    return Page(title="t", subtitle="", entries=entries, sections=[Section(name="s", title="s", figures=figures)])

@@ -30,7 +30,7 @@ def result(cls: C) -> C:
 
 @result
 class Result(ABC):
-    """What a measure found. A subclass is decorated with `result` and adds its numbers as fields.
+    """Finding of a measure. A subclass is decorated with `result` and adds its numbers as fields.
 
     Attributes
     ----------

@@ -81,7 +81,7 @@ MARKERS = ("circle", "square", "triangle", "diamond", "cross", "wedge", "ring", 
 
 @dataclass(frozen=True)
 class Look:
-    """How one network is drawn."""
+    """Look of one network: colours, dash and marker."""
 
     light: str
     dark: str

@@ -27,7 +27,7 @@ const bars = {
 
   table(figure) {
     const series = figure.series.filter((one) => shown(one.entry));
-    const rows = figure.groups.map((group, i) => [group, ...series.map((one) => format(one.y[i]) + interval({ lower: one.lower?.[i], upper: one.upper?.[i] }))]);
+    const rows = figure.groups.map((group, i) => [group, ...series.map((one) => withInterval(one.y[i], one.lower?.[i], one.upper?.[i]))]);
     return { columns: [figure.x_title, ...series.map((one) => entries[one.entry].label)], rows, title: figure.y_title };
   },
 
@@ -68,7 +68,7 @@ function barProbe(figure, series, frame, y, step) {
     count: figure.groups.length,
     nearest: (px) => clamp(Math.floor((px - frame.left) / step), 0, figure.groups.length - 1),
     at(index) {
-      const rows = series.map((one) => ({ entry: one.entry, text: format(one.y[index]) + interval({ lower: one.lower?.[index], upper: one.upper?.[index] }) }));
+      const rows = series.map((one) => ({ entry: one.entry, text: withInterval(one.y[index], one.lower?.[index], one.upper?.[index]) }));
       return { x: frame.left + step * (index + 0.5), y: frame.top, dots: [], line: null, hot: null, title: figure.groups[index], rows };
     },
   };

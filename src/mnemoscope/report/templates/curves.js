@@ -177,10 +177,8 @@ function curveProbe(figure, kept, x, y, frame) {
         x: places[index], y: near?.y ?? dots[0]?.y ?? frame.top, dots, line: [frame.top, frame.bottom],
         hot: near && Math.abs(near.y - py) < 14 ? near.entry : null,
         title: `${figure.x_title}: ${format(stops[index])}`,
-        rows: rows.map((p) => ({ entry: p.entry, text: format(p.y) + interval(p) })),
+        rows: rows.map((p) => ({ entry: p.entry, text: withInterval(p.y, p.lower, p.upper) })),
       };
     },
   };
 }
-
-const interval = (p) => (finite(p.lower) && finite(p.upper) ? ` (${format(p.lower, 3)} to ${format(p.upper, 3)})` : "");

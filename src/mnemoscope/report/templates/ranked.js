@@ -95,7 +95,7 @@ function rankedProbe(figure, rows, texts, x, top, step) {
       return {
         x: drawn ? x.at(Math.max(x.low, one.value)) : x.at(x.low), y: top + step * (index + 0.5), dots: [], line: null, hot: one.entry,
         title: figure.axis + (figure.unit ? ` (${figure.unit})` : ""),
-        rows: [{ entry: one.entry, text: texts[index] + interval(one) }], detail: entries[one.entry].detail,
+        rows: [{ entry: one.entry, text: finite(one.value) ? withInterval(one.value, one.lower, one.upper) : texts[index] }], detail: entries[one.entry].detail,
       };
     },
   };

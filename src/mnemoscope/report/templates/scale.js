@@ -2,17 +2,32 @@
 const RAISED = { "-": "⁻", 0: "⁰", 1: "¹", 2: "²", 3: "³", 4: "⁴", 5: "⁵", 6: "⁶", 7: "⁷", 8: "⁸", 9: "⁹" };
 const raised = (number) => [...String(number)].map((letter) => RAISED[letter]).join("");
 
-function format(value, digits = 4) {
+// The rule of mnemoscope.core.numbers: whole numbers in full, four digits, or as many as an uncertainty leaves.
+function format(value, digits = 4, error = null) {
   if (value === null || value === undefined) return "–";
   if (!finite(value)) return { inf: "∞", "-inf": "−∞" }[value] ?? "not a number";
-  if (Number.isInteger(value) && Math.abs(value) < 1e9) return (value < 0 ? "−" : "") + Math.abs(value).toLocaleString("en");
+  const known = error !== null && error > 0 && Number.isFinite(error), sign = value < 0 ? "−" : "";
+  if (Number.isInteger(value) && Math.abs(value) < 1e9 && !known) return sign + Math.abs(value).toLocaleString("en");
+  if (known) digits = digitsLeft(value, error);
   const size = Math.abs(Number(value.toPrecision(digits)));
-  const sign = value < 0 ? "−" : "";
-  if (size >= 1e6 || size < 1e-3) {
+  if (size !== 0 && (size >= 1e6 || size < 1e-3)) {
     const [mantissa, exponent] = Math.abs(value).toExponential(digits - 1).split("e");
-    return `${sign}${Number(mantissa)}×10${raised(Number(exponent))}`;
+    return `${sign}${known ? mantissa : Number(mantissa)}×10${raised(Number(exponent))}`;
   }
-  return sign + size.toLocaleString("en", { maximumFractionDigits: 10 });
+  const places = Math.max(0, digits - 1 - (size ? Math.floor(Math.log10(size)) : 0));
+  return sign + size.toLocaleString("en", known ? { minimumFractionDigits: places, maximumFractionDigits: places } : { maximumFractionDigits: 10 });
+}
+
+function digitsLeft(value, error) {
+  const [lead, exponent] = error.toExponential(0).split("e"), last = Number(exponent) - (lead === "1" || lead === "2" ? 1 : 0);
+  return clamp((value ? Math.floor(Math.log10(Math.abs(value))) : last) - last + 1, 1, 8);
+}
+
+// A number with the interval it lies in, all to the digits that half the interval's width allows.
+function withInterval(value, lower, upper) {
+  if (!finite(value) || !finite(lower) || !finite(upper) || lower === upper) return format(value);
+  const error = (upper - lower) / 2;
+  return `${format(value, 4, error)} (${format(lower, 4, error)} to ${format(upper, 4, error)})`;
 }
 
 function scale(low, high, from, to, log) {

@@ -183,10 +183,10 @@ class Sheet:
         place = {"x": {"value": x}, "y": {"value": y}}
         return {"data": {"values": [{}]}, "mark": self.marker(look, size), "encoding": place}
 
-    def vertical(self, y: Scale, width: float, left: float, title: str) -> list[Layer]:
+    def vertical(self, y: Scale, width: float, left: float, title: str, *, whole: bool = False) -> list[Layer]:
         """Draw a vertical axis: lines across the plot, their numbers left of it, the title above from the left edge."""
         found: list[Layer] = self.text(-left, -11 * self.unit, self.short(title, self.width, 7.5), size=7.5)
-        for value, text in y.ticks(5):
+        for value, text in y.ticks(5, whole=whole):
             found.append(self.rule((0, y.at(value), width, y.at(value)), colour=FAINT, width=0.5))
             found += self.text(-4 * self.unit, y.at(value) + 2.4 * self.unit, text, align="right", colour=SOFT)
         return found

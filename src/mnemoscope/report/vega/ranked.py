@@ -85,7 +85,8 @@ def draw_bars(drawing: Bars, shown: Mapping[str, Named], sheet: Sheet) -> Pictur
     width = sheet.width - left - 2 * unit
     step = width / max(1, len(drawing.groups))
     bar = step * (0.8 if len(drawing.series) > 1 else 0.92) / max(1, len(drawing.series))
-    layers = sheet.vertical(y, width, left, drawing.y_title)
+    whole = all(value is None or float(value).is_integer() for one in drawing.series for value in one.y)
+    layers = sheet.vertical(y, width, left, drawing.y_title, whole=whole)
     layers += _legend(drawing, shown, width, sheet)
     for index, series in enumerate(drawing.series):
         offset = (index - (len(drawing.series) - 1) / 2) * bar

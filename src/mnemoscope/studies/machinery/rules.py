@@ -59,7 +59,7 @@ class Part:
 
 @dataclass(frozen=True, kw_only=True)
 class Rule(ABC):
-    """How one claim is judged by the rows of a study.
+    """Rule by which one claim is judged from the rows of a study.
 
     Attributes
     ----------
