@@ -215,7 +215,11 @@ def test_a_page_that_cannot_be_written_is_found_before_the_work(mistake, folder)
     (folder / "x.html").write_text("old")
     (folder / "x.profile.json").write_text("{")
     with only(make("a", 1, never)):
-        assert "x.profile.json' is in the way of the results" in mistake("profile", "rnn", "--html", "x.html")
+        assert "'x.html' is there and was not written by Mnemoscope" in mistake("profile", "rnn", "--html", "x.html")
+    with only(make("a", 1, never)):
+        assert "x.profile.json' is in the way of the results" in mistake(
+            "profile", "rnn", "--html", "x.html", "--force"
+        )
     assert (folder / "x.html").read_text() == "old"
 
 

@@ -344,3 +344,13 @@ def test_listing_needs_no_torch(root):
     assert "torch" not in sys.modules
     """
     subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, check=True)
+
+
+def test_a_cell_of_a_table_is_no_formula(call, tmp_path):
+    with runs.open({"task": "=cmd|'/C calc'!A0", "network": "-2+3", "seed": 1, "x": -0.5}, root=tmp_path) as run:
+        run.append({"step": 1, "@note": "+1", "loss": -1.5})
+    table = call("runs", "export", "--runs", tmp_path).stdout
+    assert "'=cmd" in table
+    assert ",'-2+3," in table
+    assert ",-0.5" in table
+    assert "'@note" in call("runs", "export", "--metrics", "--runs", tmp_path).stdout

@@ -137,3 +137,19 @@ def test_a_network_and_a_task_do_without_a_file(call_json, experiment):
 )
 def test_mistakes_in_what_is_typed(mistake, arguments, words):
     assert words in mistake("train", *arguments)
+
+
+def test_a_picture_replaces_its_own_kind_and_nothing_else(call, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MNEMOSCOPE_RUNS", str(tmp_path / "runs"))
+    words = ("train", "rnn", "lag-copy", "--hidden", "3", "--iterations", "2", "--train", "batch_size=2")
+    words += ("--train", "test_size=4", "--task-set", "length=4", "--task-set", "lag=1")
+    for name in ("loss.svg", "loss.png", "loss.pdf", "loss.json", "loss.html"):
+        (tmp_path / name).write_text("precious")
+        refused = call(*words, "--plot", name)
+        assert refused.exit_code == 2
+        line = f"error: '{name}' is there and was not written by Mnemoscope: give --force, or another name\n"
+        assert refused.stderr == line
+        assert (tmp_path / name).read_text() == "precious"
+        assert call(*words, "--plot", name, "--force").exit_code == 0
+        assert call(*words, "--plot", name).exit_code == 0, "what we wrote is replaced without a question"

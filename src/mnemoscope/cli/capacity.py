@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mnemoscope.cli.terminal import FAILURE, Json, console, print_json, quiet, shown_warnings
+from mnemoscope.cli.terminal import FAILURE, Force, Json, check_output, console, print_json, quiet, shown_warnings
 from mnemoscope.core.errors import UserError, expected, positive_int
 
 if TYPE_CHECKING:
@@ -104,6 +104,7 @@ def capacity(
     data: Data = None,
     training: Training = None,
     plot: Plot = None,
+    force: Force = False,
     json: Json = False,
 ) -> None:
     """Find the largest difficulty of a task that a network still learns.
@@ -120,6 +121,7 @@ def capacity(
 
     if plot is not None:
         chart.check_path(plot)
+        check_output(plot, force)
     chosen = tasks.create(
         task, **named_values(task_settings or (), "--task-set") | ({} if data is None else {"data": data})
     )

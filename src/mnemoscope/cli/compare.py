@@ -24,7 +24,7 @@ from mnemoscope.cli.profile import (
     Set,
     Train,
 )
-from mnemoscope.cli.terminal import Json
+from mnemoscope.cli.terminal import Force, Json
 
 __all__ = ["compare"]
 
@@ -48,6 +48,7 @@ def compare(
     options: Set = None,
     html: Html = None,
     export: Export = None,
+    force: Force = False,
     quick: Quick = False,
     fresh: Fresh = False,
     seed: Seed = 0,
@@ -72,7 +73,7 @@ def compare(
 
     if len(networks) < 2:
         raise expected("compare", "given at least two networks", Description(" ".join(networks)))
-    chosen = ProfileOptions(html, json, quick, fresh, seed, seeds, minutes, export, dry_run, train)
+    chosen = ProfileOptions(html, json, quick, fresh, seed, seeds, minutes, export, dry_run, train, force)
     chosen.settings()
     sizes, values = sizes_of(hidden, input_size, layers, parameters, count), named_values(options or (), "--set")
     bare = [NetworkSpec(name) for name in networks]

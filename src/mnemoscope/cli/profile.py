@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from mnemoscope.cli.terminal import FAILURE, Json, console, error_console, print_json, quiet
+from mnemoscope.cli.terminal import FAILURE, Force, Json, check_output, console, error_console, print_json, quiet
 
 if TYPE_CHECKING:
     from mnemoscope.nn import NetworkSpec
@@ -152,6 +152,7 @@ def profile(
     options: Set = None,
     html: Html = None,
     export: Export = None,
+    force: Force = False,
     quick: Quick = False,
     fresh: Fresh = False,
     seed: Seed = 0,
@@ -170,7 +171,7 @@ def profile(
     from mnemoscope.nn import NetworkSpec
     from mnemoscope.profiles.subject import network_words
 
-    chosen = ProfileOptions(html, json, quick, fresh, seed, seeds, minutes, export, dry_run, train)
+    chosen = ProfileOptions(html, json, quick, fresh, seed, seeds, minutes, export, dry_run, train, force)
     chosen.settings()
     sizes = sizes_of(hidden, input_size, layers, parameters, count)
     spec = NetworkSpec(network, options=named_values(options or (), "--set")).replace(**sizes)
@@ -191,6 +192,7 @@ class ProfileOptions:
     export: str | None
     dry_run: bool
     train: bool = False
+    force: bool = False
 
     def settings(self) -> Settings:
         """Return what it means, or raise one line about a number that cannot be."""
@@ -247,6 +249,9 @@ def run_profile(what: str, specs: Sequence[NetworkSpec], chosen: ProfileOptions)
     settings = chosen.settings()
     page = chosen.page(" vs ".join(spec.label for spec in specs))
     _check_folder(chosen.export)
+    if not chosen.dry_run:
+        for place in (page, chosen.export):
+            check_output(place, chosen.force)
     words = (what, chosen.words(), f"--html {shlex.quote(str(page))}" if page else "")
     command = " ".join(word for word in words if word)
     with quiet():

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mnemoscope.cli.terminal import Json
+from mnemoscope.cli.terminal import Force, Json
 from mnemoscope.cli.train import Plot, finish
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ def resume(
     device: Device = None,
     trust: Trust = False,
     plot: Plot = None,
+    force: Force = False,
     json: Json = False,
 ) -> None:
     """Go on with a training or a search of a capacity that was interrupted; the end is as if it had never stopped.
@@ -44,4 +45,4 @@ def resume(
 
         return go_on(run, data=data, device=device, progress=show, trust=trust)
 
-    finish(work, plot, json)
+    finish(work, plot, force, json)

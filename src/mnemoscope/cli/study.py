@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mnemoscope.cli.terminal import FAILURE, Json, RecordCommands, console, print_json, quiet
+from mnemoscope.cli.terminal import FAILURE, Force, Json, RecordCommands, check_output, console, print_json, quiet
 from mnemoscope.core.errors import UserError
 
 if TYPE_CHECKING:
@@ -92,6 +92,7 @@ def run(
     html: Html = None,
     save: Save = None,
     runs: Runs = None,
+    force: Force = False,
     json: Json = False,
 ) -> None:
     """Run what has not been run yet of a study, and say what it found. A killed one goes on where it was."""
@@ -106,6 +107,7 @@ def run(
         if every:
             raise UserError("--html is the page of one study; with --all, --save FOLDER keeps the results of all")
         writable(html)
+        check_output(html, force)
     chosen = [STUDIES[one] for one in STUDIES] if name is None else [_study(name)]
     chosen.sort(key=lambda study: study.minutes.get(scale, 0.0))
     end = None if minutes is None else time.monotonic() + 60 * minutes
@@ -154,11 +156,14 @@ def report(
     export: Export = None,
     save: Save = None,
     runs: Runs = None,
+    force: Force = False,
     json: Json = False,
 ) -> None:
     """Say what the runs that are there show, and write the page; nothing is run."""
     from mnemoscope.studies.machinery import collected
 
+    for place in (html, export):
+        check_output(place, force)
     study = _study(name)
     plan = study.plan(scale)
     done = collected(plan, runs)

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from mnemoscope.cli.terminal import Json, console, print_json
+from mnemoscope.cli.terminal import Force, Json, check_output, console, print_json
 
 if TYPE_CHECKING:
     from mnemoscope.tasks import Batch, Task
@@ -81,7 +81,15 @@ def task(context: typer.Context) -> None:
 
 
 @app.command()
-def show(task: Name, set: Set = None, data: Data = None, seed: Seed = 0, plot: Plot = None, json: Json = False) -> None:
+def show(
+    task: Name,
+    set: Set = None,
+    data: Data = None,
+    seed: Seed = 0,
+    plot: Plot = None,
+    force: Force = False,
+    json: Json = False,
+) -> None:
     """Show one sequence of a task as a person would write it down, with the settings of the task."""
     import torch
 
@@ -89,6 +97,7 @@ def show(task: Name, set: Set = None, data: Data = None, seed: Seed = 0, plot: P
 
     if plot is not None:
         chart.check_path(plot)
+        check_output(plot, force)
     found = task_of(task, set or [], data)
     batch = found.sample(1, torch.Generator().manual_seed(_seed(seed)))
     if plot is not None:

@@ -10,6 +10,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
 
 import typer
@@ -25,8 +26,10 @@ __all__ = [
     "FAILURE",
     "MISTAKE",
     "Commands",
+    "Force",
     "Json",
     "RecordCommands",
+    "check_output",
     "console",
     "error_console",
     "print_json",
@@ -42,10 +45,27 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead, and nothing else.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace files that Mnemoscope did not write, too.")]
 
 _UNLIMITED = 1000
 _NARROWEST = 80
 _LEAST = 20
+
+
+def check_output(path: str | os.PathLike[str] | None, force: bool) -> None:
+    """Raise before the work when a file is in the way that is not ours; of a folder, when it is not one we filled."""
+    from mnemoscope.core.files import is_ours
+
+    if path is None or force:
+        return
+    place = Path(path)
+    if place.is_dir():
+        written = (".svg", ".pdf", ".csv", ".tex", ".txt", ".bib")
+        strange = not is_ours(place / "methods.txt") and any(one.suffix in written for one in place.iterdir())
+    else:
+        strange = place.is_file() and not is_ours(place)
+    if strange:
+        raise UserError(f"{str(path)!r} is there and was not written by Mnemoscope: give --force, or another name")
 
 
 def console(*, wide: bool = False) -> Console:

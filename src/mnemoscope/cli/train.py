@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from mnemoscope.cli.terminal import FAILURE, Json, console, print_json, quiet, shown_warnings
+from mnemoscope.cli.terminal import FAILURE, Force, Json, check_output, console, print_json, quiet, shown_warnings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,6 +79,7 @@ def train(
     data: Data = None,
     device: Device = None,
     plot: Plot = None,
+    force: Force = False,
     json: Json = False,
 ) -> None:
     """Train a network on a task, as a TOML file or these options say, record the run, and test it.
@@ -114,16 +115,19 @@ def train(
         )
     if data is not None:
         found = replace(found, task={**found.task, "data": data})
-    finish(lambda show: found.run(folder=folder, root=root(), progress=show), plot, json)
+    finish(lambda show: found.run(folder=folder, root=root(), progress=show), plot, force, json)
 
 
-def finish(work: Callable[[bool | None], Run | list[Run] | Capacity], plot: str | None, json: bool) -> None:
+def finish(
+    work: Callable[[bool | None], Run | list[Run] | Capacity], plot: str | None, force: bool, json: bool
+) -> None:
     """Do the work of a training and print what came out; of one that diverged or was interrupted the way on."""
     from mnemoscope.report import chart
     from mnemoscope.training import Capacity, Diverged
 
     if plot is not None:
         chart.check_path(plot)
+        check_output(plot, force)
     try:
         with quiet(), shown_warnings():
             made = work(False if json else None)

@@ -8,6 +8,7 @@ import os
 import secrets
 import stat
 from pathlib import Path
+from typing import BinaryIO
 
 from mnemoscope.core.errors import UserError
 from mnemoscope.core.memory import allowance, human
@@ -16,6 +17,7 @@ __all__ = [
     "NO_FOLLOW",
     "TEMPORARY",
     "Unwritable",
+    "is_ours",
     "make_folder",
     "read_regular",
     "remove",
@@ -33,6 +35,9 @@ TEMPORARY = ".tmp"
 """Ending of the names of half-written files; one that a killed process left means nothing."""
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_SIGNED = 2**16
+"""Bytes at either end of a file in which the name of this package is looked for."""
+
 _LARGE = 2**26
 """Bytes of a file below which nobody asks how much memory there is."""
 
@@ -67,6 +72,22 @@ def writable(path: str | os.PathLike[str]) -> Path:
     if file.exists() and not os.access(file, os.W_OK):  # a rename would replace it all the same
         raise Unwritable(f"{str(file)!r} cannot be written: it is read-only")
     return file
+
+
+def is_ours(path: str | os.PathLike[str]) -> bool:
+    """Say whether this package wrote a file: its name stands near the beginning or the end of all that it writes."""
+    try:
+        with Path(path).open("rb") as stream:
+            size = stream.seek(0, os.SEEK_END)
+            ends = [0, max(0, size - _SIGNED)]
+            return any(b"mnemoscope" in _read_at(stream, place).lower() for place in ends)
+    except OSError:
+        return False
+
+
+def _read_at(stream: BinaryIO, place: int) -> bytes:
+    stream.seek(place)
+    return stream.read(_SIGNED)
 
 
 def make_folder(path: Path) -> None:

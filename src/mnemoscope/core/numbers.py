@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["DASH", "RAISED", "interval", "number", "raised"]
+__all__ = ["DASH", "RAISED", "defused", "interval", "number", "raised"]
 
 DASH = "\u2013"
 """Text of a number that is not there."""
@@ -109,3 +109,20 @@ def _power(value: int, digits: int) -> str:
     lead = f"{abs(value) // 10 ** (exponent - 17) / 10**17:.{digits - 1}e}"  # the logarithm may be off by one
     mantissa, _, more = lead.partition("e")
     return f"{'-' if value < 0 else ''}{_trimmed(mantissa)}\u00d710{raised(exponent + int(more))}"
+
+
+def defused(text: str) -> str:
+    """Return text for a cell of a CSV file, which no spreadsheet takes for a formula: those begin with = + - or @.
+
+    Examples
+    --------
+    >>> defused("=1+1"), defused("-0.5"), defused("rnn")
+    ("'=1+1", '-0.5', 'rnn')
+    """
+    if not text.startswith(("=", "+", "-", "@", "\t", "\r")):
+        return text
+    try:
+        float(text)
+    except ValueError:
+        return f"'{text}"
+    return text

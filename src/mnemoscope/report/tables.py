@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 
-from mnemoscope.core.numbers import RAISED, number
+from mnemoscope.core.numbers import RAISED, defused, number
 from mnemoscope.report.figure import Bars, Curves, Figure, HeatMap, Plane, Ranked
 from mnemoscope.report.page import Cell, Entry, Table
 
@@ -143,5 +143,6 @@ def _figure_rows(figure: Figure, labels: dict[str, str]) -> Iterable[Sequence[Ce
 
 def _csv(rows: Iterable[Sequence[Cell]]) -> str:
     stream = io.StringIO()
-    csv.writer(stream, lineterminator="\n").writerows(rows)
+    defused_rows = ([defused(cell) if isinstance(cell, str) else cell for cell in row] for row in rows)
+    csv.writer(stream, lineterminator="\n").writerows(defused_rows)
     return stream.getvalue()

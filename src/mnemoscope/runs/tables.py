@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mnemoscope.core.errors import UserError
+from mnemoscope.core.numbers import defused
 from mnemoscope.core.result import plain
 from mnemoscope.runs.documents import canonical, decode
 from mnemoscope.runs.record import Record, load
@@ -129,11 +130,11 @@ def metrics_table(base: Path, rows: Iterable[dict[str, Any]]) -> list[dict[str, 
 
 def to_csv(table: Sequence[dict[str, Any]]) -> str:
     """Return a table as CSV with one line of titles; an empty cell where a row has no value."""
-    names = list(dict.fromkeys(name for row in table for name in row))
+    names = list(dict.fromkeys(defused(name) for row in table for name in row))
     stream = io.StringIO()
     writer = csv.DictWriter(stream, names, lineterminator="\n")
     writer.writeheader()
-    writer.writerows({name: _cell(value) for name, value in row.items()} for row in table)
+    writer.writerows({defused(name): _cell(value) for name, value in row.items()} for row in table)
     return stream.getvalue() if names else ""
 
 
@@ -143,4 +144,6 @@ def to_json(table: Sequence[dict[str, Any]]) -> str:
 
 
 def _cell(value: Any) -> Any:
+    if isinstance(value, str):
+        return defused(value)
     return json.dumps(plain(value)) if isinstance(value, list | dict | bool) else value

@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 from typer.core import TyperGroup
 
-from mnemoscope.cli.terminal import Json, console, error_console, print_json, quiet
+from mnemoscope.cli.terminal import Force, Json, check_output, console, error_console, print_json, quiet
 
 if TYPE_CHECKING:
     from mnemoscope.core.result import Result
@@ -108,7 +108,7 @@ def _command(entry: Measure) -> Any:
         parameters["seed"] = (Seed, 0)
     if entry.quick is not None:
         parameters["quick"] = (Quick, False)
-    parameters |= {"plot": (Plot, None), "json": (Json, False)}
+    parameters |= {"plot": (Plot, None), "force": (Force, False), "json": (Json, False)}
     surplus = None if of_networks else no_network(entry)
     return make_command(entry.name, partial(_run, entry), parameters, function_summary(entry.function), surplus)
 
@@ -140,12 +140,15 @@ def _has_chance(entry: Measure) -> bool:
     return own or network_function(entry) is not None
 
 
-def _run(entry: Measure, *, json: bool, plot: str | None, quick: bool = False, **given: Any) -> None:
+def _run(
+    entry: Measure, *, json: bool, plot: str | None, force: bool = False, quick: bool = False, **given: Any
+) -> None:
     from mnemoscope.cli.measure.application import LINEAR, Source, apply, measure_options
     from mnemoscope.report import chart
 
     if plot is not None:
         chart.check_path(plot)
+        check_output(plot, force)
     flags = _flags(entry, LINEAR)
     files = {flag: given.pop(flag) for flag in flags if given.get(flag)}
     options = {name: option for name, option in measure_options(entry).items() if given.get(name) is not None}

@@ -82,6 +82,15 @@ def paper(figure: Figure, entries: Sequence[Entry] = ()) -> tuple[str, bytes]:
     return _in_inches(svg), bytes(vl_convert.svg_to_pdf(svg))
 
 
+_SIGNATURES = {
+    ".svg": b"\n<!-- mnemoscope -->\n",
+    ".html": b"\n<!-- mnemoscope -->\n",
+    ".pdf": b"\n% mnemoscope\n",
+    ".png": b"mnemoscope",  # after the last chunk, where nobody reads
+}
+"""Words at the end of a picture by which we know later that it is ours (`mnemoscope.core.files.is_ours`)."""
+
+
 def check_path(path: str | os.PathLike[str]) -> Path:
     """Return a path that `save` can write to, or raise: asked before the work, not after it."""
     file = Path(path)
@@ -95,7 +104,7 @@ def save(drawn: Chart, path: str | os.PathLike[str], *, scale: float = 2.0) -> N
     import vl_convert
 
     path = check_path(path)
-    spec = unpacked(drawn.to_dict()) | {"config": _config()}
+    spec = unpacked(drawn.to_dict()) | {"config": _config(), "usermeta": {"written by": "mnemoscope"}}
     write: dict[str, Callable[[], bytes]] = {
         ".svg": lambda: vl_convert.vegalite_to_svg(spec).encode(),
         ".png": lambda: vl_convert.vegalite_to_png(spec, scale=scale),
@@ -103,7 +112,8 @@ def save(drawn: Chart, path: str | os.PathLike[str], *, scale: float = 2.0) -> N
         ".html": lambda: vl_convert.vegalite_to_html(spec, bundle=True).encode(),
         ".json": lambda: json.dumps(spec, indent=2, allow_nan=False).encode(),
     }
-    write_atomic(path, write[path.suffix.lower()]())
+    ending = path.suffix.lower()
+    write_atomic(path, write[ending]() + _SIGNATURES.get(ending, b""))
 
 
 def unpacked(spec: dict[str, Any]) -> dict[str, Any]:
