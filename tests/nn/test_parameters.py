@@ -90,6 +90,15 @@ def test_feature_map_of_a_classifier_does_not_count():
     assert count_parameters(tt) == count_parameters(ms.nn.TT(4, 3, 6, 2))
 
 
+def test_encoder_of_images_does_not_count():
+    """CoRelNet answers from the T x T relations by an MLP; its encoder has 3 convolutions and 2 affine maps."""
+    network = ms.nn.create("corelnet", panels=9, answers=4)
+    every = count_parameters(network, "all")
+    convolutions = (3 * 16 + 1) * 32 + 2 * (32 * 16 + 1) * 32
+    encoder = convolutions + (32 * 4 * 4 + 1) * 256 + (256 + 1) * 128
+    assert count_parameters(network) == every - encoder
+
+
 def test_complex_numbers_count_twice_and_shared_ones_once():
     class Odd(nn.Module):
         def __init__(self):

@@ -1,10 +1,10 @@
 """Numbers of parameters: what is counted, and the size at which a network has as many as asked for.
 
 Networks are compared at equal numbers of parameters of their recurrent part. That is every parameter of the network but
-those of an embedding (modules `torch.nn.Embedding`, the feature map of a classifier) and of a readout (``weight_out``
-of the networks of products): these depend on the task, and are the same for all networks of one output size. A complex
-parameter counts as two numbers, one that is used twice counts once, and what is not learned (buffers, signs,
-permutations) does not count.
+those of an embedding (modules `torch.nn.Embedding`, the feature map of a classifier), of the encoder of images that
+relational networks share, and of a readout (``weight_out`` of the networks of products): these depend on the task, and
+are the same for all networks of one output size. A complex parameter counts as two numbers, one that is used twice
+counts once, and what is not learned (buffers, signs, permutations) does not count.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from mnemoscope.nn.tensor_classifier import TensorClassifier
 __all__ = ["COUNTED", "COUNTS", "Sized", "count_parameters", "size_within"]
 
 COUNTS = {
-    "recurrent": "the recurrent part: all that is learned, without an embedding and without a readout",
+    "recurrent": "the recurrent part: all that is learned, without an embedding, an encoder of images or a readout",
     "all": "every number that is learned, an affine readout included",
     "published": "as all, but matrices between layers count n(n-1)/2 each, as in the tables of Ziv",
 }
 """Ways to count."""
 
 COUNTED = (
-    "parameters of the recurrent part: all that the network learns, without an embedding and without a readout; "
-    "complex numbers count twice"
+    "parameters of the recurrent part: all that the network learns, without an embedding or an encoder of images and "
+    "without a readout; complex numbers count twice"
 )
 """The default way to count, in words for a page."""
 
@@ -143,9 +143,11 @@ def size_within(
 
 
 def _around(network: nn.Module) -> Iterator[nn.Parameter]:
-    """Yield the parameters of embeddings and readouts."""
+    """Yield the parameters of embeddings, encoders of images and readouts."""
+    from mnemoscope.nn.relational import ImageEncoder
+
     for module in network.modules():
-        if isinstance(module, _EMBEDDINGS):
+        if isinstance(module, (*_EMBEDDINGS, ImageEncoder)):
             yield from module.parameters()
         if isinstance(module, TensorClassifier) and module.feature_map is not None:
             yield from module.feature_map.parameters()
