@@ -19,7 +19,6 @@ __all__ = [
     "birnn_input_degree",
     "cp_image_dimension",
     "diagonal_tensor",
-    "parity_weights",
 ]
 
 
@@ -125,29 +124,3 @@ def diagonal_tensor(hidden_size: int, input_size: int) -> Float[np.ndarray, "n d
     both = np.arange(min(n, d))
     tensor[both, both, both] = 1.0
     return tensor
-
-
-def parity_weights(input_size: int) -> dict[str, Float[np.ndarray, ...]]:
-    """Return the weights of a linear 2RNN with n = d units whose h_t + 1 is the parity of signs, at any length.
-
-    The parity x_1 * .. * x_t of each channel is p_t = p_{t-1} * x_t from p_0 = 1. A 2RNN starts from zero, so
-    h = p - 1: h_t = h_{t-1} * x_t + x_t - 1, that is A = delta, U = I, V = 0, b = -1. (A BIRNN, which starts from ones,
-    needs A alone.)
-
-    Parameters
-    ----------
-    input_size
-        d, the number of channels.
-
-    Examples
-    --------
-    >>> sorted(parity_weights(5))
-    ['bias_l0', 'weight_bilinear_l0', 'weight_hh_l0', 'weight_ih_l0']
-    """
-    d = positive_int("input_size", input_size)
-    return {
-        "weight_bilinear_l0": diagonal_tensor(d, d),
-        "weight_ih_l0": np.eye(d),
-        "weight_hh_l0": np.zeros((d, d)),
-        "bias_l0": -np.ones(d),
-    }

@@ -1,4 +1,4 @@
-"""Histories that a linear recurrence confuses, in exact arithmetic, and the second-order network that does not."""
+"""Histories that a linear recurrence confuses, in exact arithmetic, and second-order networks that do not."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from jaxtyping import Float
 
 from mnemoscope.core.arrays import matrix, square
 from mnemoscope.core.errors import UserError, expected, positive_int
+from mnemoscope.theory.formulas.degree import diagonal_tensor
 
-__all__ = ["confused_difference", "product_tracker"]
+__all__ = ["confused_difference", "parity_weights", "product_tracker"]
 
 
 def confused_difference(U: Any, V: Any, steps: int) -> np.ndarray:
@@ -82,9 +83,34 @@ def product_tracker(input_size: int) -> dict[str, Float[np.ndarray, ...]]:
     [[[1.0]]]
     """
     d = positive_int("input_size", input_size)
-    core = np.zeros((d, d, d))
-    core[np.arange(d), np.arange(d), np.arange(d)] = 1
-    return {"weight_bilinear_l0": core, "weight_ih_l0": np.zeros((d, d)), "weight_hh_l0": np.zeros((d, d))}
+    zero = np.zeros((d, d))
+    return {"weight_bilinear_l0": diagonal_tensor(d, d), "weight_ih_l0": zero, "weight_hh_l0": zero.copy()}
+
+
+def parity_weights(input_size: int) -> dict[str, Float[np.ndarray, ...]]:
+    """Return the weights of a linear 2RNN with n = d units whose h_t + 1 is the parity of signs, at any length.
+
+    The parity x_1 * .. * x_t of each channel is p_t = p_{t-1} * x_t from p_0 = 1. A 2RNN starts from zero, so
+    h = p - 1: h_t = h_{t-1} * x_t + x_t - 1, that is A = delta, U = I, V = 0, b = -1. (A BIRNN, which starts from ones,
+    needs A alone.)
+
+    Parameters
+    ----------
+    input_size
+        d, the number of channels.
+
+    Examples
+    --------
+    >>> sorted(parity_weights(5))
+    ['bias_l0', 'weight_bilinear_l0', 'weight_hh_l0', 'weight_ih_l0']
+    """
+    d = positive_int("input_size", input_size)
+    return {
+        "weight_bilinear_l0": diagonal_tensor(d, d),
+        "weight_ih_l0": np.eye(d),
+        "weight_hh_l0": np.zeros((d, d)),
+        "bias_l0": -np.ones(d),
+    }
 
 
 def _rational(values: np.ndarray) -> Any:
