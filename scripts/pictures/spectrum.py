@@ -22,7 +22,8 @@ def network() -> ms.nn.NNRNN:
     named = transition.named(list(layer.parametrizations.weight_hh_l0.parameters(recurse=False)))
     with torch.no_grad():
         named["gamma"].fill_(0.95)
-        distance = (transition._rows - transition._columns).double()
+        rows, columns = transition._lower
+        distance = (rows - columns).double()
         noise = torch.randn(distance.shape, generator=generator, dtype=torch.float64)
         named["lower"].copy_(0.35 * noise * torch.exp(-distance / 6))
     return layer

@@ -19,7 +19,7 @@ from mnemoscope.core.files import writable, write_atomic
 from mnemoscope.report.figure import Bars, Curves, Figure, HeatMap, Plane, Ranked
 from mnemoscope.report.page import Entry
 from mnemoscope.report.vega.curves import draw_curves
-from mnemoscope.report.vega.layers import COLUMN, FAINT, INK, Picture, Sheet, merged, named, printable
+from mnemoscope.report.vega.layers import COLUMN, COLUMN_NAMES, FAINT, INK, Picture, Sheet, merged, named, printable
 from mnemoscope.report.vega.planes import draw_heat_map, draw_plane
 from mnemoscope.report.vega.ranked import draw_bars, draw_ranked
 
@@ -55,7 +55,7 @@ def chart(figure: Figure, entries: Sequence[Entry] = ()) -> Chart:
     entries
         The networks that it names; those it names and these do not are called by their keys, the first drawn strongest.
     """
-    picture = _picture(figure, entries, Sheet(_SCREEN))
+    picture = _picture(figure, entries, Sheet(_SCREEN, names=2 * COLUMN_NAMES))
     sizes = {"width": round(picture.width), "height": round(picture.height)}
     style = {"anchor": "start", "frame": "bounds", "offset": 8, "fontSize": 13, "fontWeight": 600, "color": INK}
     title = {"title": {"text": printable(figure.title), **style}} if figure.title else {}

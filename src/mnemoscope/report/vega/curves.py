@@ -9,7 +9,7 @@ from typing import Any
 
 from mnemoscope.report.axes import Scale, drawable, padded
 from mnemoscope.report.figure import Curves, Mark, Series
-from mnemoscope.report.vega.layers import SOFT, Layer, Named, Picture, Sheet, table
+from mnemoscope.report.vega.layers import COLUMN_NAMES, SOFT, Layer, Named, Picture, Sheet, table
 
 __all__ = ["draw_curves"]
 
@@ -106,12 +106,17 @@ def _scales(
     left = 5 * sheet.unit + max((sheet.wide(text) for _, text in y.ticks(5)), default=0.0)
     names = [shown[series.entry].name for series, _ in lines] + [mark.label for mark, _ in bounds if mark.kind == "xy"]
     wide = max((sheet.wide(name) for name in names), default=0.0) if len(names) > 1 else 0.0
-    right = min(wide + 12 * sheet.unit, 80.0 * sheet.unit)
+    right = min(wide + 12 * sheet.unit, sheet.names * sheet.unit)
     known = [v for v in xs if drawable(v, drawing.log_x)]
     first, last = (min(known), max(known)) if known else (1.0, 10.0)
     if first == last:
         first, last = padded(known, log=drawing.log_x)
-    return Scale(first, last, 0.0, sheet.width - left - right, drawing.log_x), y, left, right
+    return (
+        Scale(first, last, 0.0, sheet.width - left - min(right, COLUMN_NAMES * sheet.unit), drawing.log_x),
+        y,
+        left,
+        right,
+    )
 
 
 def _encoding(drawing: Curves, x: Scale, y: Scale, sheet: Sheet) -> dict[str, Any]:

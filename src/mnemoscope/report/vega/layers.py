@@ -18,6 +18,7 @@ from mnemoscope.report.palette import LIGHT, Look, looks
 
 __all__ = [
     "COLUMN",
+    "COLUMN_NAMES",
     "FAINT",
     "INK",
     "SOFT",
@@ -33,6 +34,9 @@ __all__ = [
 
 COLUMN = 3.35
 """Inches: the width of a column in most papers of two columns."""
+
+COLUMN_NAMES = 80.0
+"""Points that names of curves may take in a column."""
 
 INK, SOFT, FAINT = LIGHT["ink"], "#4c515b", "#e4e4e4"
 _RULE = "#888888"
@@ -98,9 +102,13 @@ def printable(text: str) -> str:
 
 @dataclass(frozen=True)
 class Sheet:
-    """Sizes of one picture: so many pixels to a point."""
+    """Sizes of one picture: pixels to a point, and the points that names of curves may take beside a plot.
+
+    Names longer than `COLUMN_NAMES` widen a picture, which a column of a paper does not allow.
+    """
 
     unit: float = 1.0
+    names: float = COLUMN_NAMES
 
     @property
     def width(self) -> float:

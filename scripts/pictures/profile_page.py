@@ -1,6 +1,6 @@
 """Take the README's picture: the top of the page of ``mnemoscope profile nnrnn --hidden 64 --html nnrnn.html``.
 
-Run ``python scripts/pictures/profile.py nnrnn.html``; it needs Chromium and Playwright.
+Run ``python scripts/pictures/profile_page.py nnrnn.html``; it needs Chromium and Playwright.
 """
 
 from __future__ import annotations
