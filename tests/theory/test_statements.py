@@ -245,6 +245,24 @@ def test_lyapunov_exponents_of_linear_networks():
     assert said(henaff, "lyapunov-eigenvalues")["value"] == 0
 
 
+@pytest.mark.parametrize(("name", "options"), [("lru", {}), ("s4d", {"order": 4}), ("s4", {"order": 4})])
+def test_state_spaces_are_linear_networks(name, options):
+    layer = ms.nn.create(name, input_size=1, hidden_size=3, dtype=torch.float64, **options)
+    top = measures.lyapunov_exponents(layer).exponents[0]
+    assert said(layer, "lyapunov-eigenvalues")["value"] == pytest.approx(top, abs=1e-6)
+    assert said(layer, "capacity-rank")["value"] <= layer.state_size
+    assert said(layer, "separation-linear")["value"] == 2
+
+
+@pytest.mark.parametrize("name", ["gla", "hgrn2", "mamba", "mamba2", "mingru", "rglru", "deltanet", "retnet"])
+def test_gradients_through_gates_and_projections(name):
+    layer = ms.nn.create(name, input_size=2, hidden_size=4, dtype=torch.float64)
+    assert said(layer, "gradient-contraction")["value"] == 0
+    found = measures.gradient_norms(layer, horizon=30, trajectories=2).log_norms
+    assert np.diff(found[np.isfinite(found)]).max() <= 1e-9
+    assert "gradient-contraction" not in claims_about(ms.nn.create(name, input_size=2, hidden_size=4, num_layers=2))
+
+
 def test_margin_of_soft_orthogonality():
     layer = ms.nn.SoftOrth(2, 6, margin=0.2)
     with torch.no_grad():

@@ -106,6 +106,7 @@ REFUTATIONS = {
     "depth-polynomial-order": (formulas.degree, "birnn_degree", times(2)),
     "depth-theorem-1": (formulas.copying, "copy_limit", lambda f: lambda *size: max(f(*size) - 1, 0)),
     "depth-theorem-4": (formulas.degree, "cp_image_dimension", times(2)),
+    "gradient-contraction": (measures, "gradient_norms", lambda f: scaled(f, log_norms=-1)),
     "gradient-norm": (measures, "gradient_norms", lambda f: scaled(f, log_norms=1.5)),
     "kerg-amplification-bound": (formulas.fisher, "amplification_bound", times(0.9)),
     "kerg-delay-line": (formulas.fisher, "delay_line_curve", times(1.001)),

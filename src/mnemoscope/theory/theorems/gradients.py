@@ -248,6 +248,46 @@ def _(s: NetworkView) -> Instance:
     return Instance(text, rate, "bound")
 
 
+@theorem("gradient-contraction", "pascanu2013", "§2.1, for linear recurrences")
+def contraction(seed: int) -> Verdict:
+    """Transitions of norm at most 1, as gates and reflections, let no gradient between states of a layer grow.
+
+    Check: products of 50 diagonal and of 50 reflecting transitions; gradients of six networks over 30 steps.
+    """
+    random = np.random.default_rng(seed)
+    product, turned = np.ones(5), np.eye(5)
+    for _ in range(50):
+        k = random.normal(size=5)
+        product = product * random.uniform(-1, 1, size=5)
+        turned = (np.eye(5) - random.uniform(0, 2) * np.outer(k, k) / (k @ k)) @ turned
+    norms = float(np.abs(product).max()), float(np.linalg.norm(turned, 2))
+    names = ("mingru", "minlstm", "rglru", "gla", "mamba2", "deltanet")
+    made = [_made(name, seed) for name in names]
+    logs = [measures.gradient_norms(layer, horizon=30, trajectories=1, seed=seed).log_norms for layer in made]
+    growth = max(float(np.diff(log[np.isfinite(log)]).max(initial=-math.inf)) for log in logs)
+    return Verdict(
+        max(norms) <= 1 + 1e-12 and growth <= 1e-9,
+        2 + len(names),
+        f"norms of products {norms[0]:.1e} and {norms[1]:.3f}; the largest step of a gradient is {growth:.1e} nats",
+    )
+
+
+def _contracts(s: NetworkView) -> bool:
+    # mLSTM stores its state divided by exp(m), and blocks add a convolution's buffer: other Jacobians.
+    plain = s.layers == 1 and s.one_way and not s.option("block", False) and not s.is_a(nn.MLSTM)
+    sorts = ("non-negative", "real diagonal", "projections", "reflections")
+    return plain and (s.transitions in sorts or s.is_a(nn.RetNet))
+
+
+@contraction.about("gradients", _contracts)
+def _(_: NetworkView) -> Instance:
+    text = (
+        "Gradients never grow on their way back through its state: its transitions have norm at most 1, whatever the "
+        "input and the weights. That they do not vanish is not promised."
+    )
+    return Instance(text, 0.0, "bound")
+
+
 @theorem("gradient-margin", "vorontsov2017", "§2")
 def margin(seed: int) -> Verdict:
     """A factorised V with margin m keeps its singular values within [1 - m, 1 + m] whatever its parameters are.

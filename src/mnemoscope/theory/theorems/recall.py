@@ -45,7 +45,7 @@ def state_bits(seed: int) -> Verdict:
     )
 
 
-@state_bits.about("copying", lambda s: s.recurrent and not s.linear)
+@state_bits.about("copying", lambda s: s.recurrent and not (s.linear and s.first_order))
 def _(s: NetworkView) -> Instance:
     size = s.state_size or 0
     letters = math.floor(size * _BITS / math.log2(_LETTERS))

@@ -15,8 +15,8 @@ _NONE = {
     "fisher": "No theorem here gives or bounds its Fisher memory: what is proved is about linear networks, and about "
     "h = phi(V h + U x + b) with a real phi that never has a slope above 1. It is measured instead.",
     "copying": "No theorem here says how far back {name} can copy its input: what is proved is about fixed states.",
-    "gradients": "No theorem here bounds its gradients: the Jacobians of {name} depend on its states in a way that no "
-    "norm of its weights bounds usefully. They are measured instead.",
+    "gradients": "No theorem here bounds its gradients: no norm of the weights of {name} bounds its Jacobians well. "
+    "They are measured instead.",
     "separation": "No theorem here gives or bounds its separation rank: what is proved is about linear networks and "
     "networks of products. It is measured instead.",
 }

@@ -149,9 +149,8 @@ def positive(seed: int) -> Verdict:
 @positive.about("tracking", lambda s: s.transitions in ("non-negative", "projections"))
 def _(s: NetworkView) -> Instance:
     text = (
-        f"It cannot track parity over any length, with {s.layers} layers or more: the eigenvalues of its "
-        f"transitions are "
-        f"real and not negative, so that after many ones its state no longer changes, in finite precision."
+        "It cannot track parity over arbitrary lengths, at any depth: the eigenvalues of its transitions are real and "
+        "not negative, so that after many ones its state no longer changes, in finite precision."
     )
     return Instance(text, 0.0, "exact")
 
@@ -293,8 +292,7 @@ def solvable(seed: int) -> Verdict:
 def _(_: NetworkView) -> Instance:
     text = (
         "It tracks permutations of five things (S_5, A_5) at no depth, unless TC^0 = NC^1: its transitions are "
-        "diagonal, "
-        "and products of diagonal matrices do not depend on their order."
+        "diagonal in one basis, and their products do not depend on the order."
     )
     return Instance(text, 4.0, "bound")
 

@@ -181,7 +181,9 @@ class NetworkView:
     @cached_property
     def matrices(self) -> tuple[Float[np.ndarray, "S S"], Float[np.ndarray, "S d"]] | None:
         """A and B of the whole state of a linear network, h = A h + B x + b; None for all others."""
+        # Of our own networks only linear first-order ones and some with fixed transitions need to be asked.
         known = self.is_a(Stack, nn.RNN, nn.LSTM, nn.GRU, nn.LSTMCell, nn.GRUCell, nn.RNNCell)
+        known = known and self.transitions != "complex diagonal"
         if not self.recurrent or (known and not (self.first_order and self.phi == "identity")):
             return None
         if (self.state_size or 0) > _MOST:
