@@ -274,10 +274,10 @@ def _count_parameters(cls: type[nn.Module]) -> int | None:
 
 
 def _arguments(cls: type[nn.Module]) -> list[docs.Argument]:
+    from mnemoscope.nn import Network
     from mnemoscope.nn.options import option_defaults
-    from mnemoscope.nn.stack import Stack
 
-    accepted = option_defaults(cls) if issubclass(cls, Stack) else None
+    accepted = option_defaults(cls) if issubclass(cls, Network) and cls.declares else None
     # Where the default depends on the class, the constructor says None and the class says `NAME_default`.
     return [
         dataclasses.replace(argument, default=getattr(cls, f"{argument.name}_default", None))
