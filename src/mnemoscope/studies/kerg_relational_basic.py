@@ -30,7 +30,7 @@ STUDY = declared(Study(
     claim="CoRelNet answers the four basic tasks for symbols it has not seen, where Transformer and LSTM fail.",
     scales={
         "smoke": {"m": ("most",), "networks": ("CoRelNet", "LSTM"), "iterations": 4, "seeds": 1, "test_size": 100},
-        "laptop": {"m": ("most",), "networks": _NETWORKS, "iterations": 1500, "seeds": 2, "test_size": 2000},
+        "laptop": {"m": ("most",), "networks": _NETWORKS, "iterations": 600, "seeds": 2, "test_size": 2000},
         "paper": {"m": (0, 50, 85, "most"), "networks": _NETWORKS, "iterations": 5000, "seeds": 10,
                   "test_size": 10000},
     },

@@ -24,10 +24,10 @@ STUDY = declared(Study(
     claim="A matrix of differences solves comparison and transitive comparison, which a symmetric similarity cannot.",
     scales={
         "smoke": {"networks": ("CoRelNet diff", "CoRelNet"), "iterations": 4, "seeds": 1, "test_size": 100},
-        "laptop": {"networks": _NETWORKS, "iterations": 1000, "seeds": 3, "test_size": 2000},
+        "laptop": {"networks": _NETWORKS, "iterations": 600, "seeds": 3, "test_size": 2000},
         "paper": {"networks": _NETWORKS, "iterations": 5000, "seeds": 10, "test_size": 10000},
     },
-    minutes={"smoke": 0.2, "laptop": 30, "paper": 800},
+    minutes={"smoke": 0.2, "laptop": 10, "paper": 800},
     trained=True, runs=_runs, rows=relational_rows,
     rules=(
         Holds(claim="Differences solve comparison", left="mean", relation=">", right=95.0,

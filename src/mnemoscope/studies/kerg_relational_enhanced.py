@@ -36,7 +36,7 @@ STUDY = declared(Study(
     scales={
         "smoke": {"tasks": ("rmts-3",), "networks": ("CoRelNet", "Transformer"), "iterations": 3, "seeds": 1,
                   "test_size": 50},
-        "laptop": {"tasks": _TASKS, "networks": _NETWORKS[:3], "iterations": 1000, "seeds": 1, "test_size": 1000},
+        "laptop": {"tasks": _TASKS, "networks": _NETWORKS[:3], "iterations": 400, "seeds": 1, "test_size": 1000},
         "paper": {"tasks": _TASKS, "networks": _NETWORKS, "iterations": 5000, "seeds": 10, "test_size": 10000},
     },
     minutes={"smoke": 0.3, "laptop": 40, "paper": 5000},
