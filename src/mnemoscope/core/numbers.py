@@ -119,7 +119,7 @@ def defused(text: str) -> str:
     >>> defused("=1+1"), defused("-0.5"), defused("rnn")
     ("'=1+1", '-0.5', 'rnn')
     """
-    if not text.startswith(("=", "+", "-", "@", "\t", "\r")):
+    if not text.startswith(("=", "+", "-", "@")):
         return text
     try:
         float(text)
