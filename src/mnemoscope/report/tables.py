@@ -143,10 +143,11 @@ def _figure_rows(figure: Figure, labels: dict[str, str]) -> Iterable[Sequence[Ce
 
 def _csv(rows: Iterable[Sequence[Cell]]) -> str:
     stream = io.StringIO()
+    plain = csv.writer(stream, lineterminator="\n")
+    quoted = csv.writer(stream, lineterminator="\n", quoting=csv.QUOTE_ALL)
     for row in rows:
         cells = [defused(cell) if isinstance(cell, str) else cell for cell in row]
         # The module csv does not quote a return, which a reader then takes for the end of the line.
         returns = any(isinstance(cell, str) and "\r" in cell for cell in cells)
-        quoting = csv.QUOTE_ALL if returns else csv.QUOTE_MINIMAL
-        csv.writer(stream, lineterminator="\n", quoting=quoting).writerow(cells)
+        (quoted if returns else plain).writerow(cells)
     return stream.getvalue()
