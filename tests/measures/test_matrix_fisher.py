@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mnemoscope.core.errors import UserError
-from mnemoscope.measures.fisher.blocks import gather
+from mnemoscope.measures.fisher.blocks import total_memory
 from mnemoscope.measures.fisher.extended import Extended
 from mnemoscope.measures.fisher.matrix import matrix_fisher_memory
 from mnemoscope.measures.fisher.roots import Dense, Kronecker, sum_of_products, sum_of_squares
@@ -222,7 +222,7 @@ def test_the_digits_that_are_promised_are_there(n, diagonal, above):
     random = np.random.default_rng(n)
     U, V, W = jordan(n, diagonal, above, 0.1), jordan(n, diagonal, above).T, random.standard_normal((n, n))
     part = Extended(V.T, U.T, W, (), (1,), None)
-    truth = gather([part], None, n)
+    truth = total_memory([part], None, n)
     assert part.defect() < 1e-20
     found = matrix_fisher_memory(U, V, W)
     assert found.total == pytest.approx(truth.totals[0], rel=10.0**-found.digits)
@@ -234,7 +234,7 @@ def test_float64_says_what_it_lost_where_balls_would_take_too_long(monkeypatch):
     monkeypatch.setattr("mnemoscope.measures.fisher.engine.LARGEST", 0)
     U, V = jordan(10, 0.8, 1.0, 0.1), jordan(10, 0.8, 1.0).T
     W = np.random.default_rng(0).standard_normal((10, 10))
-    truth = gather([Extended(V.T, U.T, W, (), (1,), None)], None, 10).totals[0]
+    truth = total_memory([Extended(V.T, U.T, W, (), (1,), None)], None, 10).totals[0]
     found = matrix_fisher_memory(U, V, W)
     assert found.method == "square root in float64"
     assert 3 <= found.digits < 10

@@ -19,7 +19,7 @@ from mnemoscope.measures.separation.grid import RingWalk, evaluate_grid, exact_r
 from mnemoscope.measures.separation.inputs import random_templates
 from mnemoscope.measures.separation.rank import separation_rank
 from mnemoscope.measures.separation.saturation import separation_saturation
-from mnemoscope.measures.separation.singular_values import scaled, spectrum_of
+from mnemoscope.measures.separation.singular_values import scaled, singular_values_of
 from mnemoscope.theory import depth_two_rank, separation_lower, separation_upper
 
 
@@ -233,12 +233,12 @@ def test_tolerance_moves_the_cut() -> None:
 
 def test_scaling_keeps_rank_and_exposes_drowned_rows() -> None:
     matrix = np.diag([1.0, 1e-5, 1e-25]) @ np.random.default_rng(0).normal(size=(3, 4))
-    assert (spectrum_of(matrix).rank, spectrum_of(matrix).open) == (2, True)
-    assert spectrum_of(scaled(matrix)).rank == 3
-    assert spectrum_of(np.zeros((2, 3))).rank == 0
-    assert spectrum_of(np.zeros((2, 3))).distance == 0
-    assert spectrum_of(np.full((2, 3), np.inf)).gap == 0
-    tiny, huge = spectrum_of(np.eye(2) * 1e-300), spectrum_of(np.eye(2) * 1e300)
+    assert (singular_values_of(matrix).rank, singular_values_of(matrix).open) == (2, True)
+    assert singular_values_of(scaled(matrix)).rank == 3
+    assert singular_values_of(np.zeros((2, 3))).rank == 0
+    assert singular_values_of(np.zeros((2, 3))).distance == 0
+    assert singular_values_of(np.full((2, 3), np.inf)).gap == 0
+    tiny, huge = singular_values_of(np.eye(2) * 1e-300), singular_values_of(np.eye(2) * 1e300)
     assert tiny.distance == huge.distance == pytest.approx(np.sqrt(0.5))
     assert tiny.entropy == huge.entropy == pytest.approx(np.log(2))
 
@@ -248,7 +248,7 @@ def test_large_grids_have_the_singular_values_of_lapack(shape, rank) -> None:
     draw = np.random.default_rng(rank)
     decay = np.logspace(0, -11, rank)
     matrix = 1e200 * (draw.normal(size=(shape[0], rank)) * decay) @ draw.normal(size=(rank, shape[1]))
-    found, values = spectrum_of(matrix.copy()), np.linalg.svd(matrix, compute_uv=False)
+    found, values = singular_values_of(matrix.copy()), np.linalg.svd(matrix, compute_uv=False)
     assert found.values.shape == values.shape
     np.testing.assert_allclose(found.values, values, rtol=1e-9, atol=1e-14 * values[0])
     assert found.rank == (values > found.tolerance * values[0]).sum()

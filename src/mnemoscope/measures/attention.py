@@ -1,4 +1,4 @@
-"""Gradients through attention, split by how many states they pass on the way."""
+"""Gradients through attention, split by how many states they pass."""
 
 from __future__ import annotations
 

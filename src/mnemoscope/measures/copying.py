@@ -34,7 +34,7 @@ _WHAT = "copy_capacity"
 
 @result
 class CopyCapacity(Result):
-    """What a deep linear network copies.
+    """Lags that a deep linear network copies.
 
     Attributes
     ----------

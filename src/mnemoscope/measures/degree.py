@@ -1,4 +1,8 @@
-"""Degree of a network's states as polynomials of its inputs: how many factors of an input meet in one product."""
+"""Degree of a network's states as polynomials of its inputs.
+
+The network is evaluated on a line through the space of inputs, modulo a prime: its degree is the order of differences
+that vanish. SymPy's polynomials are the check.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gradient propagation: how the gradient of a loss grows or fades on its way back through time."""
+"""Norms of a loss's gradient, carried back through time and rescaled on its way so that no size is lost."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ __all__ = ["GradientNorms", "gradient_norms"]
 _PROBES = 64
 
 
-class Source(NamedTuple):
-    """Where the gradient comes from.
+class LossGradient(NamedTuple):
+    """Gradient of a loss at the outputs and at the last state.
 
     Attributes
     ----------
@@ -48,15 +48,15 @@ class Source(NamedTuple):
     said: tuple[str, ...]
 
 
-def random_readout(path: Path, generator: torch.Generator) -> Source:
+def random_readout(path: Path, generator: torch.Generator) -> LossGradient:
     """Return the gradient of a random unit vector, one for each trajectory, read out of the last state."""
     units = path.dynamics.readout()
     readout = torch.randn(path.inputs.shape[1], units.shape[0], generator=generator, dtype=torch.float64).to(units)
     last = readout / readout.norm(dim=1, keepdim=True) @ units
-    return Source(last, None, None, ("the loss is a random unit vector read out of the last state",))
+    return LossGradient(last, None, None, ("the loss is a random unit vector read out of the last state",))
 
 
-def of_loss(path: Path, loss: Callable[[Tensor], Tensor]) -> Source:
+def loss_gradient(path: Path, loss: Callable[[Tensor], Tensor]) -> LossGradient:
     """Return the gradient of a loss at all outputs."""
     flow = path.dynamics
     with torch.no_grad():
@@ -69,7 +69,7 @@ def of_loss(path: Path, loss: Callable[[Tensor], Tensor]) -> Source:
     by_output = torch.autograd.grad(value.sum(), leaf)[0]
     if not bool(by_output.isfinite().all()):
         raise expected("the gradient of loss(outputs)", "finite", Description("NaN or infinity"))
-    return Source(torch.zeros_like(flow.flatten(path.states[-1])), by_output, _places(flow), ())
+    return LossGradient(torch.zeros_like(flow.flatten(path.states[-1])), by_output, _places(flow), ())
 
 
 def _places(flow: Dynamics) -> Int[Tensor, " output"] | None:
@@ -95,7 +95,7 @@ def _places(flow: Dynamics) -> Int[Tensor, " output"] | None:
     return torch.tensor(places, device=after.device)
 
 
-def go_back(path: Path, source: Source) -> Float[np.ndarray, "lags batch"]:
+def backward_log_norms(path: Path, source: LossGradient) -> Float[np.ndarray, "lags batch"]:
     """Return ln of the gradient's norm at the last state, the one before it, .. the first, for every trajectory."""
     flow, units = path.dynamics, path.dynamics.readout()
     carried, logs = _Scaled.of(source.last), []
@@ -316,8 +316,8 @@ def gradient_norms(
             generator=generator,
             inputs=given,
         )
-        source = random_readout(path, generator) if loss is None else of_loss(path, loss)
-        return _finish(go_back(path, source), source)
+        source = random_readout(path, generator) if loss is None else loss_gradient(path, loss)
+        return _finish(backward_log_norms(path, source), source)
 
 
 def _inputs(value: Any, flow: Dynamics) -> Float[Tensor, "time batch input"]:
@@ -329,7 +329,7 @@ def _inputs(value: Any, flow: Dynamics) -> Float[Tensor, "time batch input"]:
     return found
 
 
-def _finish(logs: Float[np.ndarray, "lags trajectories"], source: Source) -> GradientNorms:
+def _finish(logs: Float[np.ndarray, "lags trajectories"], source: LossGradient) -> GradientNorms:
     if np.isneginf(logs).all():
         raise expected("loss(outputs)", "a number that changes with the outputs", Description("a gradient of zero"))
     alive = np.isfinite(logs)

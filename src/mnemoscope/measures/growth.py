@@ -1,4 +1,4 @@
-"""Does a curve grow exponentially or polynomially? Both laws are fitted to its logarithm; the nearer one is named."""
+"""Laws of growth: exponential or polynomial, and the exponent of a power."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FLAT = 1e-4
 
 
 class Growth(NamedTuple):
-    """How a positive sequence n_0, n_1, .. grows.
+    """Growth of a positive sequence n_0, n_1, ..
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Lyapunov exponents: how fast small disturbances of the state grow or fade along driven trajectories."""
+"""Lyapunov exponents: growth rates of small disturbances of the state along driven trajectories."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ _PATIENCE = 12
 _CLOSE = 1e-14
 
 
-class Confused(NamedTuple):
+class HistoryPair(NamedTuple):
     """Two histories, of which the second has a zero where the first has 1 or -1."""
 
     history: Float[Tensor, "time input"]
@@ -39,7 +39,7 @@ def final_states(system: Dynamics, histories: Float[Tensor, "time batch input"])
     return system.flatten(system.drive(histories, system.start(histories.shape[1]))[-1])
 
 
-def invisible_pair(system: Dynamics, history: Float[Tensor, "time input"]) -> tuple[Confused | None, int]:
+def invisible_pair(system: Dynamics, history: Float[Tensor, "time input"]) -> tuple[HistoryPair | None, int]:
     """Return two histories that a state which is affine in its inputs cannot tell apart, and the map's numerical rank.
 
     The difference is the least one that turns an entry of `history` into zero; None when there is none at all.
@@ -60,10 +60,10 @@ def invisible_pair(system: Dynamics, history: Float[Tensor, "time input"]) -> tu
     difference = -history.reshape(-1)[entry] * (null.mT @ null[:, entry]) / visible[entry]
     twin = history.reshape(-1) + difference
     twin[entry] = 0.0
-    return Confused(history, twin.reshape(history.shape)), rank
+    return HistoryPair(history, twin.reshape(history.shape)), rank
 
 
-def search_pair(system: Dynamics, history: Float[Tensor, "time input"], iterations: int) -> Confused:
+def search_pair(system: Dynamics, history: Float[Tensor, "time input"], iterations: int) -> HistoryPair:
     """Return a history whose first entry is zero and that leads to nearly the same state: Levenberg and Marquardt."""
     goal = final_states(system, history[:, None])[0]
     free = torch.ones(history.numel(), dtype=torch.bool, device=history.device)
@@ -84,7 +84,7 @@ def search_pair(system: Dynamics, history: Float[Tensor, "time input"], iteratio
                 break
             damping, failed = damping * 5, failed + 1
         iterations -= 1
-    return Confused(history, twin)
+    return HistoryPair(history, twin)
 
 
 def _sensitivity(system: Dynamics, history: Float[Tensor, "time input"]) -> Float[Tensor, "size inputs"]:
@@ -275,7 +275,7 @@ def state_tracking_witness(
     return _witness(system, found, affine and size < d * steps, rank, _after(after), seed)
 
 
-def _best(system: Dynamics, starts: list[Tensor], iterations: int, seed: int) -> Confused:
+def _best(system: Dynamics, starts: list[Tensor], iterations: int, seed: int) -> HistoryPair:
     """Search from one history after the other, until two states are equal for all that float64 can say."""
     best = search_pair(system, starts[0], iterations)
     for start in starts[1:]:
@@ -301,7 +301,7 @@ def _signs(draw: torch.Generator, system: Dynamics, *shape: int) -> Tensor:
     return (2.0 * torch.randint(0, 2, shape, generator=draw) - 1).to(**system.factory)
 
 
-def _gap(system: Dynamics, pair: Confused, seed: int) -> tuple[float, float]:
+def _gap(system: Dynamics, pair: HistoryPair, seed: int) -> tuple[float, float]:
     """Return the distance of the two states: as a share of what random differences of that size make, and itself."""
     draw = torch.Generator().manual_seed(seed)
     noise = torch.randn(_DRAWS, *pair.history.shape, generator=draw, dtype=torch.float64).to(pair.history)
@@ -314,7 +314,7 @@ def _gap(system: Dynamics, pair: Confused, seed: int) -> tuple[float, float]:
 
 
 def _witness(
-    system: Dynamics, pair: Confused, proved: bool, rank: int | None, after: int, seed: int
+    system: Dynamics, pair: HistoryPair, proved: bool, rank: int | None, after: int, seed: int
 ) -> StateTrackingWitness:
     steps, d = pair.history.shape
     draw = torch.Generator().manual_seed(seed + 1)

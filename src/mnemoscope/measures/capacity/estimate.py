@@ -1,4 +1,8 @@
-"""The experiment behind an estimated memory capacity: inputs, states, targets, and their sums."""
+"""Memory capacity estimated by simulation: targets, readouts without bias, and their scores.
+
+Targets are products of past inputs, an orthonormal basis of the functions of a white input's past. A readout is a ridge
+regression on three quarters of the sequences, scored on the fourth, with the noise that the fit carries taken out.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +23,7 @@ from mnemoscope.measures.capacity.network import Simulator
 __all__ = [
     "DISTRIBUTIONS",
     "Estimate",
-    "Experiment",
+    "EstimateSettings",
     "Readout",
     "count",
     "draw",
@@ -102,7 +106,7 @@ class _Fold(NamedTuple):
 
 
 class _Scored(NamedTuple):
-    """How one part is scored: the readout that the others give, and what noise in each of their samples does to it."""
+    """Score of one part: the readout that the others give, and what noise in each of their samples does to it."""
 
     inverse: Float[np.ndarray, "units others"]
     leverage: Float[np.ndarray, "parts samples"]
@@ -199,8 +203,8 @@ SIGNIFICANT = 4.0
 
 
 @dataclass(frozen=True)
-class Experiment:
-    """What `memory_capacity` was asked for, checked; its docstring explains each."""
+class EstimateSettings:
+    """Arguments of `memory_capacity`, checked; its docstring explains each."""
 
     degree: int
     lag: int | None
@@ -254,7 +258,7 @@ class _Plan(NamedTuple):
     sequences: int
 
 
-def estimate(simulator: Simulator, experiment: Experiment, scale: float) -> Estimate:
+def estimate(simulator: Simulator, experiment: EstimateSettings, scale: float) -> Estimate:
     """Drive the network with inputs of this scale and estimate its capacities."""
     size = simulator(np.zeros((1, 1)), 0).shape[2]
     plan = _plan(experiment, size)
@@ -280,7 +284,7 @@ def estimate(simulator: Simulator, experiment: Experiment, scale: float) -> Esti
     return Estimate(mean, float(totals.mean()), float(stderr), readout.chance, size, _settled(mean[0], readout.chance))
 
 
-def _plan(experiment: Experiment, size: int) -> _Plan:
+def _plan(experiment: EstimateSettings, size: int) -> _Plan:
     samples = max(8192, 16 * size) if experiment.samples is None else experiment.samples
     least = 2 * PARTS * (size + 2)
     if samples < least:
@@ -324,7 +328,7 @@ def _parts(series: Float[np.ndarray, "read batch *rest"]) -> Float[np.ndarray, "
     return moved.reshape(PARTS, read * (batch // PARTS), *series.shape[2:])
 
 
-def _table(inputs: Float[np.ndarray, "time batch"], plan: _Plan, experiment: Experiment) -> np.ndarray:
+def _table(inputs: Float[np.ndarray, "time batch"], plan: _Plan, experiment: EstimateSettings) -> np.ndarray:
     lags = plan.lags[0] + 1
     past = np.stack([inputs[plan.unread - k : len(inputs) - k] for k in range(lags)], axis=2)
     flat = _parts(past).reshape(-1, lags)

@@ -27,14 +27,14 @@ from mnemoscope.theory.formulas.capacity import (
     working_precision,
 )
 
-__all__ = ["LinearCapacity", "finite_capacity", "linear_capacity", "noisy_capacity", "without_dust"]
+__all__ = ["LinearCapacity", "finite_capacity", "linear_capacity", "noisy_capacity", "without_rounding_modes"]
 
 EPS = float(np.finfo(float).eps)
 MOST_DECOMPOSITIONS = 400
 """How many singular value decompositions a search may take; beyond it only the first candidates are looked at."""
 
 
-def without_dust(
+def without_rounding_modes(
     W: Float[np.ndarray, "n n"], v: Float[np.ndarray, " n"]
 ) -> tuple[Float[np.ndarray, "r r"], Float[np.ndarray, " r"]]:
     r"""Return (W, v) without the modes that a change of the weights by rounding errors cuts off.
@@ -153,7 +153,7 @@ def linear_capacity(W: Float[np.ndarray, "n n"], v: Float[np.ndarray, " n"], lag
 
 def _reached(W: Float[np.ndarray, "n n"], v: Float[np.ndarray, " n"]) -> _Reached:
     rank = controllability_rank(W, v)
-    inner, _ = without_dust(W, v)
+    inner, _ = without_rounding_modes(W, v)
     if len(inner) < rank:
         return _from_eigenvalues(inner, _left_out(rank - len(inner))) or _fail(W)
     if len(W) > ALWAYS_EXACT:
@@ -217,7 +217,7 @@ def _meant(
     W: Float[np.ndarray, "n n"], v: Float[np.ndarray, " n"]
 ) -> tuple[Float[np.ndarray, "r r"], Float[np.ndarray, " r"], str]:
     rank = controllability_rank(W, v)
-    inner, entry = without_dust(W, v)
+    inner, entry = without_rounding_modes(W, v)
     if len(inner) < rank:
         return inner, entry, _left_out(rank - len(inner))
     return W, v, ""

@@ -1,4 +1,4 @@
-"""Linear and nonlinear memory capacity: how much of the past input a linear readout of the state recovers."""
+"""Linear and nonlinear memory capacity: the share of the past input that a linear readout of the state recovers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from mnemoscope.core.errors import choice
 from mnemoscope.core.result import Result, result
-from mnemoscope.measures.capacity.estimate import Experiment, estimate, number_of_products, variance
+from mnemoscope.measures.capacity.estimate import EstimateSettings, estimate, number_of_products, variance
 from mnemoscope.measures.capacity.linear import LinearCapacity, finite_capacity, linear_capacity, noisy_capacity
 from mnemoscope.measures.capacity.network import (
     READS,
@@ -31,7 +31,7 @@ __all__ = ["MemoryCapacity", "memory_capacity"]
 
 @result
 class MemoryCapacity(Result):
-    """What `memory_capacity` found.
+    """Result of `memory_capacity`.
 
     Attributes
     ----------
@@ -245,7 +245,7 @@ def memory_capacity(
     >>> memory_capacity((np.array([[0.5]]), np.array([1.0]))).curve[:3]
     array([0.75 , 0.1875 , 0.046875])
     """
-    experiment = Experiment(
+    experiment = EstimateSettings(
         degree=degree,
         lag=lag,
         horizon=horizon,
@@ -272,7 +272,7 @@ def memory_capacity(
         return _exact(*matrices, experiment) if exact and matrices else _estimated(simulator, experiment)
 
 
-def _exact(W: Float[np.ndarray, "n n"], v: Float[np.ndarray, " n"], asked: Experiment) -> MemoryCapacity:
+def _exact(W: Float[np.ndarray, "n n"], v: Float[np.ndarray, " n"], asked: EstimateSettings) -> MemoryCapacity:
     found = _linear(W, v, asked, asked.scale)
     degrees = np.eye(asked.degree)[0]
     scales = np.array(asked.scales or (), dtype=float)
@@ -299,7 +299,9 @@ def _exact(W: Float[np.ndarray, "n n"], v: Float[np.ndarray, " n"], asked: Exper
     )
 
 
-def _linear(W: Float[np.ndarray, "n n"], v: Float[np.ndarray, " n"], asked: Experiment, scale: float) -> LinearCapacity:
+def _linear(
+    W: Float[np.ndarray, "n n"], v: Float[np.ndarray, " n"], asked: EstimateSettings, scale: float
+) -> LinearCapacity:
     if asked.noise:
         driven = v * scale * math.sqrt(variance(asked.distribution))
         return noisy_capacity(W, driven, float(asked.noise), asked.lag, asked.horizon)
@@ -308,7 +310,7 @@ def _linear(W: Float[np.ndarray, "n n"], v: Float[np.ndarray, " n"], asked: Expe
     return linear_capacity(W, v, asked.lag)
 
 
-def _estimated(simulator: Simulator, asked: Experiment) -> MemoryCapacity:
+def _estimated(simulator: Simulator, asked: EstimateSettings) -> MemoryCapacity:
     found = estimate(simulator, asked, asked.scale)
     swept = [estimate(simulator, asked, float(each)) for each in asked.scales or ()]
     by_degree = [each.profile.sum(axis=1) for each in swept]

@@ -1,4 +1,4 @@
-"""Networks as memory capacity sees them: their states under a white input, and their matrices where they are linear."""
+"""Networks under a white scalar input: their states, and their matrices where they are linear."""
 
 from __future__ import annotations
 

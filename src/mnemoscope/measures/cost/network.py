@@ -1,4 +1,4 @@
-"""What a network costs: parameters, state, multiply-adds and time of a step, memory of training, and how they grow."""
+"""Resources of a network: parameters, state, multiply-adds and time of a step, training memory, and their growth."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from mnemoscope.core.errors import Description, expected, positive_int
 from mnemoscope.core.memory import human
 from mnemoscope.core.result import Result, result
-from mnemoscope.measures.cost.step import Network, spent_on_steps, training_memory
+from mnemoscope.measures.cost.step import SteppedNetwork, step_costs, training_memory
 from mnemoscope.measures.dynamics import Dynamics, few_threads
 from mnemoscope.measures.growth import growth_exponent, slope
 from mnemoscope.measures.registry import Cost, measure
@@ -30,7 +30,7 @@ __all__ = ["Resources", "resources"]
 
 @result
 class Resources(Result):
-    """What `resources` found.
+    """Result of `resources`.
 
     Attributes
     ----------
@@ -220,7 +220,7 @@ def resources(
         torch.manual_seed(_seed(seed))
         x = _inputs(subject, steps[-1], batch)
         saved = training_memory(deepcopy(subject).train(), x, steps)
-        spent = spent_on_steps(subject.eval(), x, steps, repeats)
+        spent = step_costs(subject.eval(), x, steps, repeats)
     grid = np.array(steps, dtype=float)
     return Resources(
         status="estimate",
@@ -249,7 +249,7 @@ def resources(
     )
 
 
-def _copy(network: Any) -> Network:
+def _copy(network: Any) -> SteppedNetwork:
     """Return the network as a copy, so that nothing of the caller's changes."""
     from mnemoscope.nn.adapt import adapt
 
@@ -260,7 +260,7 @@ def _copy(network: Any) -> Network:
     return deepcopy(adapted)
 
 
-def _inputs(network: Network, steps: int, batch: int) -> Tensor:
+def _inputs(network: SteppedNetwork, steps: int, batch: int) -> Tensor:
     like = next((p for p in network.parameters() if p.is_floating_point()), torch.zeros(()))
     return torch.randn(steps, batch, network.input_size, dtype=like.dtype).to(like.device)
 
@@ -280,11 +280,11 @@ def _seed(seed: Any) -> int:
     return seed
 
 
-def _name(network: Network) -> str:
+def _name(network: SteppedNetwork) -> str:
     return public_class(type(getattr(network, "module", network))).__name__
 
 
-def _assumptions(network: Network, x: Tensor, uncounted: set[str]) -> tuple[str, ...]:
+def _assumptions(network: SteppedNetwork, x: Tensor, uncounted: set[str]) -> tuple[str, ...]:
     kind = str(x.dtype).removeprefix("torch.")
     found = [f"times are of this machine: {x.device.type}, {torch.get_num_threads()} threads, {kind}"]
     if not network.causal:

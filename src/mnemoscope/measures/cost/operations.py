@@ -1,4 +1,4 @@
-"""Counting multiply-adds: every tensor operation that runs is seen, and its multiplications are added up."""
+"""Multiply-adds of whatever runs: every tensor operation is seen, and its multiplications are added up."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _HEAVY = (
 
 
 class Count(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """What ran within it.
+    """Counter of the multiply-adds that run within it.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What one step takes: multiply-adds, seconds, and the state that it hands on."""
+"""Cost of single steps and of training passes: multiply-adds, seconds, state, and bytes saved for the backward half."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from mnemoscope.nn.state import State, index_batch
 
 __all__ = [
     "Network",
-    "Spent",
     "Step",
+    "StepCosts",
     "call",
     "compute_maps",
     "read_again",
     "saved_bytes",
-    "spent_on_steps",
+    "step_costs",
     "stepping",
     "stream",
     "training_memory",
 ]
 
-Network = Recurrent | SequenceNetwork
+SteppedNetwork = Recurrent | SequenceNetwork
 
 Step = Callable[[Tensor, State], tuple[Tensor, State]]
 
@@ -46,7 +46,7 @@ _CALLS, _FEWEST, _SECONDS = 100, 5, 0.25
 """Calls by which the time of a whole sequence is judged: so many, or fewer when they take longer, but not too few."""
 
 
-def call(network: Network, x: Tensor) -> Tensor:
+def call(network: SteppedNetwork, x: Tensor) -> Tensor:
     """Return the output for whole sequences `x`, (time, batch, input)."""
     try:
         returned = network(x.transpose(0, 1) if network.batch_first else x)
@@ -115,8 +115,8 @@ def _now(x: Any) -> float:
 
 
 @dataclass
-class Spent:
-    """What steps took: numbers by length (multiply-adds, seconds), then those of one call."""
+class StepCosts:
+    """Cost of steps: numbers by length (multiply-adds, seconds), then those of one call."""
 
     work: list[float]
     p50: list[float]
@@ -129,7 +129,7 @@ class Spent:
     state_bytes: int | None = None
 
 
-def spent_on_steps(network: Network, x: Tensor, steps: list[int], repeats: int) -> Spent:
+def step_costs(network: SteppedNetwork, x: Tensor, steps: list[int], repeats: int) -> StepCosts:
     """Return what the steps of a network take at each of the lengths `steps`; `x` is (time, batch, input)."""
     if isinstance(network, Recurrent) and network.causal:
         found = _stepped(network, x, steps, repeats)
@@ -142,7 +142,7 @@ def spent_on_steps(network: Network, x: Tensor, steps: list[int], repeats: int) 
     return found
 
 
-def _stepped(network: Recurrent, x: Tensor, steps: list[int], repeats: int) -> Spent:
+def _stepped(network: Recurrent, x: Tensor, steps: list[int], repeats: int) -> StepCosts:
     """Take a network with a state step by step."""
     runs = [stream(network, x, steps if run == 0 else ()) for run in range(repeats)]
     seconds = np.array([run[0] for run in runs])
@@ -151,7 +151,7 @@ def _stepped(network: Recurrent, x: Tensor, steps: list[int], repeats: int) -> S
     with stepping(network) as step:
         step(x[0, :1], states[steps[0]])
         counts = [count(partial(step, x[length - 1, :1], states[length])) for length in steps]
-    found = Spent(
+    found = StepCosts(
         work=[float(one.total) for one in counts],
         p50=[float(np.quantile(window, 0.5)) for window in windows],
         p99=[float(np.quantile(window, 0.99)) for window in windows],
@@ -164,12 +164,12 @@ def _stepped(network: Recurrent, x: Tensor, steps: list[int], repeats: int) -> S
     return found
 
 
-def _whole(network: Network, x: Tensor, steps: list[int]) -> Spent:
+def _whole(network: SteppedNetwork, x: Tensor, steps: list[int]) -> StepCosts:
     """Take a network that has no step by whole sequences."""
     counts = [count(partial(call, network, x[:length, :1])) for length in steps]
     maps = count(partial(compute_maps, network))
     nothing = [float("nan")] * len(steps)
-    found = Spent(
+    found = StepCosts(
         work=[(one.total - maps.total) / length for one, length in zip(counts, steps, strict=True)],
         p50=nothing,
         p99=nothing,
@@ -229,7 +229,7 @@ def saved_bytes(work: Callable[[], Any], there_anyway: Iterable[Tensor] = ()) ->
     return sum(storage.nbytes() for storage in kept.values())
 
 
-def training_memory(network: Network, x: Tensor, steps: list[int]) -> list[int]:
+def training_memory(network: SteppedNetwork, x: Tensor, steps: list[int]) -> list[int]:
     """Return the bytes that a training pass over each of `steps` saves; `x` is (time, batch, input)."""
     if not any(p.requires_grad for p in network.parameters()):
         x = x.clone().requires_grad_()
@@ -254,7 +254,7 @@ def _require_memory(probed: list[int], longest: int) -> None:
     memory.require(what, int(max(growth(longest), 0)), f"lengths up to {fits} would fit")
 
 
-def _differentiable_call(network: Network, x: Tensor) -> None:
+def _differentiable_call(network: SteppedNetwork, x: Tensor) -> None:
     output = call(network, x)
     if not output.requires_grad:
         raise UserError(

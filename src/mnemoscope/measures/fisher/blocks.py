@@ -1,4 +1,4 @@
-"""The frame in which a matrix network falls apart: blocks of U and V that do not talk to each other.
+"""Independent blocks of a matrix network, and the sum of what they remember.
 
 With unitary P and Q the network Y = P* X conj(Q) has the same noise, so nothing measured changes. Where U and V are
 block diagonal in such a frame (every normal matrix is diagonal in its Schur frame), the pairs of blocks are networks
@@ -19,7 +19,7 @@ from scipy.sparse.csgraph import connected_components
 
 from mnemoscope.measures.fisher.conventions import TAIL
 
-__all__ = ["BLOCK", "Gathered", "Group", "Modes", "Part", "decoupled", "gather"]
+__all__ = ["BLOCK", "BlockMemory", "Group", "Modes", "TotalMemory", "decoupled", "total_memory"]
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ BLOCK = 128
 _WORK = 2e12  # multiply-adds that the lags of one curve may take, beyond the first 4096
 
 
-class Part(Protocol):
+class BlockMemory(Protocol):
     """Networks that do not talk to the rest. Where several things are observed, each has its row."""
 
     work: float
@@ -190,7 +190,7 @@ class Modes:
 
 
 @dataclass(frozen=True)
-class Gathered:
+class TotalMemory:
     """Curves, totals and the shares of the totals beyond the curves, one row or entry per observation, at noise 1."""
 
     curves: Float[np.ndarray, "observed lags"]
@@ -198,7 +198,7 @@ class Gathered:
     tails: Float[np.ndarray, " observed"]
 
 
-def gather(parts: Sequence[Part], horizon: int | None, least: int) -> Gathered:
+def total_memory(parts: Sequence[BlockMemory], horizon: int | None, least: int) -> TotalMemory:
     """Add up the parts: all lags of a finite horizon, else `least` lags and on until the tail is below `TAIL`."""
     most = horizon if horizon is not None else _most_lags(parts)
     blocks: list[np.ndarray] = []
@@ -213,21 +213,23 @@ def gather(parts: Sequence[Part], horizon: int | None, least: int) -> Gathered:
                 break
     curves = np.concatenate(blocks, axis=1)
     if horizon is not None:
-        return Gathered(curves, curves.sum(axis=1), np.zeros(len(curves)))
+        return TotalMemory(curves, curves.sum(axis=1), np.zeros(len(curves)))
     tails = np.sum([part.tail() for part in parts], axis=0)
     return _trimmed(curves, tails, least)
 
 
-def _trimmed(curves: Float[np.ndarray, "observed lags"], tails: Float[np.ndarray, " observed"], least: int) -> Gathered:
+def _trimmed(
+    curves: Float[np.ndarray, "observed lags"], tails: Float[np.ndarray, " observed"], least: int
+) -> TotalMemory:
     totals = curves.sum(axis=1) + tails
     after = np.cumsum(curves[:, ::-1], axis=1)[:, ::-1] + tails[:, None]  # what lag k and all later ones hold
     enough = np.flatnonzero((after <= TAIL * totals[:, None]).all(axis=0))
     length = max(least, int(enough[0])) if len(enough) else curves.shape[1]
     beyond = after[:, length] if length < curves.shape[1] else tails
-    return Gathered(curves[:, :length], totals, np.maximum(beyond, 0) / totals)
+    return TotalMemory(curves[:, :length], totals, np.maximum(beyond, 0) / totals)
 
 
-def _most_lags(parts: Sequence[Part]) -> int:
+def _most_lags(parts: Sequence[BlockMemory]) -> int:
     most = min(2**21, max(2**12, _WORK / sum(part.work for part in parts)))
     return BLOCK * int(most / BLOCK)
 

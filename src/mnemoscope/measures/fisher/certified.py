@@ -1,8 +1,8 @@
-"""Extended precision, for networks whose covariance is too ill-conditioned for float64.
+"""White coordinates and stability in extended precision, with a certificate.
 
-Ball arithmetic (FLINT's arb) encloses the covariance; a factor of its midpoint whitens it; and what the whitened
-covariance misses of the identity, again a ball, certifies the coordinates. What is rounded to float64 at the end is
-well-conditioned.
+For networks whose covariance is too ill-conditioned for float64. Ball arithmetic encloses the covariance; a factor of
+its midpoint whitens it; and what the whitened covariance misses of the identity, again a ball, certifies the
+coordinates. What is rounded to float64 at the end is well-conditioned.
 """
 
 from __future__ import annotations

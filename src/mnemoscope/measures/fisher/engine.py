@@ -1,4 +1,8 @@
-"""What the Fisher memories of matrix networks are given, checked."""
+"""Engine of matrix and queue networks: independent blocks, each in the cheapest arithmetic that leaves ten digits.
+
+From cheap to dear: a closed form for single units, the square root of the covariance in float64, above 1024 coupled
+numbers the covariance itself, and ball arithmetic up to 256 coupled numbers.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ from jaxtyping import Float, Inexact
 from mnemoscope.core.arrays import matrix, positive, square
 from mnemoscope.core.errors import UserError, expected, positive_int
 from mnemoscope.core.memory import allowance, require
-from mnemoscope.measures.fisher.blocks import Gathered, Group, Modes, Part, decoupled, gather
+from mnemoscope.measures.fisher.blocks import BlockMemory, Group, Modes, TotalMemory, decoupled, total_memory
 from mnemoscope.measures.fisher.extended import LARGEST, Extended
 from mnemoscope.measures.fisher.roots import Dense, Kronecker, exact_roots
 
@@ -95,11 +99,11 @@ ENOUGH = 1e-10
 
 @dataclass(frozen=True)
 class Measured:
-    """What was found at noise 1, in which arithmetic, and how far it can be trusted."""
+    """Memory at noise 1, with the arithmetic that found it and how far it can be trusted."""
 
-    found: Gathered
+    found: TotalMemory
     groups: list[Group]
-    parts: list[Part]
+    parts: list[BlockMemory]
     error: float
     self_check: float
     method: str
@@ -162,7 +166,7 @@ def _require_memory(groups: list[Group], states: int) -> None:
 @dataclass(frozen=True)
 class _Attempt:
     groups: list[Group]
-    parts: list[Part]
+    parts: list[BlockMemory]
     method: str
 
     def error(self) -> float:
@@ -175,7 +179,7 @@ class _Attempt:
     def measured(self, horizon: int | None) -> Measured:
         first = self.groups[0]
         return Measured(
-            found=gather(self.parts, horizon, max(first.rows.shape[1], first.columns.shape[1])),
+            found=total_memory(self.parts, horizon, max(first.rows.shape[1], first.columns.shape[1])),
             groups=self.groups,
             parts=self.parts,
             error=self.error(),
@@ -200,7 +204,7 @@ def _attempt(
 
 def _part(
     group: Group, weights: Sequence[float], observed: Sequence[int], horizon: int | None, *, squared: bool
-) -> Part:
+) -> BlockMemory:
     if group.size == 1 and not weights:
         return Modes(np.abs(group.a * group.b)[:, 0, 0], np.abs(group.w[:, 0, 0]) ** 2, horizon)
     step = _companion(group, weights) if weights else Kronecker(group.a, group.b)
@@ -221,7 +225,7 @@ def _companion(group: Group, weights: Sequence[float]) -> Dense:
 
 def _extended(groups: list[Group], weights: Sequence[float], observed: Sequence[int], horizon: int | None) -> _Attempt:
     single = [one for group in groups for one in _single(group)]
-    parts: list[Part] = [
+    parts: list[BlockMemory] = [
         _part(one, weights, observed, horizon, squared=False)
         if one.size == 1 and not weights
         else Extended(one.a[0], one.b[0], one.w[0], weights, observed, horizon)

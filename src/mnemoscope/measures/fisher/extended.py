@@ -1,4 +1,4 @@
-"""The same sums in ball arithmetic: for networks whose covariance float64 cannot hold.
+"""Sums over powers of a coupled block in ball arithmetic, for covariances that float64 cannot hold.
 
 The weights are taken as the exact values of their floats. Every number carries a proven error, and the precision is
 doubled until the error is small; only where the stationary sums are cut off is the rest estimated, by a term far
@@ -38,7 +38,7 @@ _ERROR = 1e-20  # of a trace, relatively: far below float64
 
 
 class Extended:
-    """One network of column-stacked step A kron B with queue weights, as `Part`.
+    """One network of column-stacked step A kron B with queue weights, as `BlockMemory`.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Fisher memory of a matrix network: how much its last state says about the inputs of the past."""
+"""Fisher memory of a matrix network: the information of its last state about past inputs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from mnemoscope.core.errors import UserError, choice
 from mnemoscope.core.result import Result, result
-from mnemoscope.measures.fisher.blocks import Gathered
+from mnemoscope.measures.fisher.blocks import TotalMemory
 from mnemoscope.measures.fisher.conventions import trusted_digits
 from mnemoscope.measures.fisher.engine import (
     MatrixNetwork,
@@ -31,7 +31,7 @@ __all__ = ["MatrixFisherMemory", "matrix_fisher_memory"]
 
 @result
 class MatrixFisherMemory(Result):
-    """What `matrix_fisher_memory` found.
+    """Result of `matrix_fisher_memory`.
 
     Attributes
     ----------
@@ -211,7 +211,7 @@ def matrix_fisher_memory(
 
 
 def _exact_result(
-    network: MatrixNetwork, radius: float, measured: Measured, other: Gathered | None
+    network: MatrixNetwork, radius: float, measured: Measured, other: TotalMemory | None
 ) -> MatrixFisherMemory:
     found, unit = measured.found, network.unit
     spatial = _spatial(measured, network)
@@ -289,7 +289,7 @@ def _published_result(network: MatrixNetwork) -> MatrixFisherMemory:
     )
 
 
-def _beside(network: MatrixNetwork) -> Gathered | None:
+def _beside(network: MatrixNetwork) -> TotalMemory | None:
     """Return the published form where it exists."""
     if network.horizon is None and any(unstable(spectral_radius(one)) for one in (network.U, network.V)):
         return None

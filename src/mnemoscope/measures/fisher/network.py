@@ -1,4 +1,4 @@
-"""Fisher memory of any recurrent network: how much of an input its noisy state still tells, by lag."""
+"""Fisher memory of any recurrent network: the information of its noisy state about an input, by lag."""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Which arithmetic a network needs, and how many digits it leaves: found out by computing twice."""
+"""Precision of a vector network's Fisher memory: float64 with a twin that shows its error, or extended precision.
+
+Everything is computed twice, the second time from weights moved by a unit in the last place. Where the difference is
+too large, extended precision changes to the coordinates that float64 believes to be white, exactly, and float64 whitens
+there what is left; where that does not do either, all of it is computed in balls (`certified`).
+"""
 
 from __future__ import annotations
 
@@ -49,7 +54,7 @@ _BYTES = 32  # per lag: the curve, its twin, and the parts that they are put tog
 
 
 class Request(NamedTuple):
-    """What is asked: a network (for noise 1), the horizon, the length of the curve, and the bits, if that is told."""
+    """A network (for noise 1), the horizon, the length of the curve, and the bits, if that is told."""
 
     network: Coordinates
     horizon: int | None

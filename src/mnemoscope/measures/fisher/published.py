@@ -1,6 +1,11 @@
-"""Eq. 12 of the document, as printed: the covariance taken for a product of one of rows and one of columns.
+"""Published forms of matrix and queue memory, as printed: kept for comparison.
 
-It adds terms that the covariance does not have, so it never says more than there is. It is kept for comparison.
+Eq. 12 takes the covariance for a product of one of rows and one of columns. It adds terms that the covariance does not
+have, so it never says more than there is.
+
+Theorem 4, with Eq. 40 rebuilt from Eq. 39, has one slot of weight 1 and infinite series, cut off at m_max. With
+L = I - K on column-stacked matrices the terms are D_m = L^-m K^k w, and alike for both covariances, so that each series
+is geometric: it diverges, since the covariances' largest ratio is 1 / (1 - rho^2) > 1.
 """
 
 from __future__ import annotations
@@ -14,7 +19,7 @@ from jaxtyping import Float
 
 from mnemoscope.core.errors import UserError
 from mnemoscope.measures.fisher.balls import Balls, balls
-from mnemoscope.measures.fisher.blocks import Gathered, Group, Modes, Part, decoupled, gather
+from mnemoscope.measures.fisher.blocks import BlockMemory, Group, Modes, TotalMemory, decoupled, total_memory
 from mnemoscope.measures.fisher.conventions import TAIL
 from mnemoscope.measures.fisher.engine import sources
 from mnemoscope.measures.fisher.roots import published_roots
@@ -24,16 +29,16 @@ __all__ = ["PublishedQueue", "published", "published_queue"]
 
 def published(
     U: Float[np.ndarray, "n n"], V: Float[np.ndarray, "m m"], W: Float[np.ndarray, "n m"], horizon: int | None
-) -> tuple[Gathered, float]:
+) -> tuple[TotalMemory, float]:
     """Return the published curve and total at noise 1, and an estimate of their relative error.
 
     In a unitary frame the published covariance falls apart as the exact one does.
     """
     parts = [_part(group, horizon) for group in decoupled(U, V, W)]
-    return gather(parts, horizon, max(W.shape)), max(part.error() for part in parts)
+    return total_memory(parts, horizon, max(W.shape)), max(part.error() for part in parts)
 
 
-def _part(group: Group, horizon: int | None) -> Part:
+def _part(group: Group, horizon: int | None) -> BlockMemory:
     if group.size > 1:
         return published_roots(group.a, group.b, sources(group), horizon)
     across, along = np.abs(group.a)[:, 0, 0], np.abs(group.b)[:, 0, 0]
@@ -114,7 +119,7 @@ def _by_modes(groups: list[Group], m_max: int) -> Series:
     terms = np.stack([along.sum(axis=1) / columns, across.sum(axis=1) / rows, np.sqrt(np.abs(mean) ** 2 @ energy)])
     height = np.abs(mean.sum(axis=0)) ** 2 / (across.sum(axis=0) * along.sum(axis=0))
     both = np.abs(a * b)
-    found = gather([Modes(both, energy * height / (1 - both**2), None)], None, max(rows, columns))
+    found = total_memory([Modes(both, energy * height / (1 - both**2), None)], None, max(rows, columns))
     return found.curves[0], float(found.totals[0]), terms
 
 

@@ -31,7 +31,7 @@ __all__ = ["QueueFisherMemory", "queue_fisher_memory"]
 
 @result
 class QueueFisherMemory(Result):
-    """What `queue_fisher_memory` found.
+    """Result of `queue_fisher_memory`.
 
     Attributes
     ----------

@@ -1,4 +1,9 @@
-"""Networks of many units that talk to each other, from a square root of the covariance of what is seen of them."""
+"""Coupled blocks in float64, from a square root of the covariance of what is seen of them.
+
+All arrays carry a leading axis of independent networks of equal size, so that a network that falls apart into many
+small ones costs no Python loop. Sums over powers of the step are built by doubling, on the root rather than on the sum:
+the root keeps twice the digits.
+"""
 
 from __future__ import annotations
 
@@ -191,7 +196,7 @@ _EPS = float(np.finfo(float).eps)
 
 
 class Roots:
-    """Networks of many units, as `Part`.
+    """Networks of many units, as `BlockMemory`.
 
     Parameters
     ----------

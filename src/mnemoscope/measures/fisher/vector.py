@@ -1,4 +1,4 @@
-"""Fisher memory of a vector network: how much its last state says about the inputs of the past."""
+"""Fisher memory of a vector network: the information of its last state about past inputs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ COST = "O(N^3 log T + N^2 K) time, O(N^2 + K) memory for K lags, T the horizon o
 
 @result
 class FisherMemory(Result):
-    """What `fisher_memory` found.
+    """Result of `fisher_memory`.
 
     Attributes
     ----------

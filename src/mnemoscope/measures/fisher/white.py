@@ -1,4 +1,4 @@
-"""The square-root method in float64: a noisy linear network in the coordinates in which its noise is white.
+"""White coordinates of a noisy linear network by the square-root method in float64, and its memory in them.
 
 With C = L L^T the covariance of the state for noise of variance 1, the coordinates y = L^-1 h turn W into
 B = L^-1 W L, a contraction when the horizon is infinite, and v into b = L^-1 v. Then J(k) = ||B^k b||^2, without any

@@ -1,4 +1,4 @@
-"""The tensor network of a RAC as quimb's, and its contraction to a number."""
+"""Contraction of the tensor network of a RAC to a number, by quimb."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tensor network of a deep RAC: its leaves, its Start-End units and its least cut."""
+"""Least Start-End cut of the tensor network of a deep RAC, by maximum flow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tensor network of a deep RAC, built node by node: tensors, the bonds between them, and places to draw them at."""
+"""Graph of the tensor network of a deep RAC: tensors, the bonds between them, and its drawing."""
 
 from __future__ import annotations
 

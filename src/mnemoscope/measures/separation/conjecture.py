@@ -37,7 +37,7 @@ HELD, ATTAINED, UNDECIDED, FAILED = range(4)
 
 @result
 class SeparationConjecture(Result):
-    """How often each bound on the separation rank held, and was attained.
+    """Counts of how often each bound on the separation rank held, and was attained.
 
     Attributes
     ----------

@@ -45,7 +45,7 @@ class Polynomial(Protocol):
 
 
 class Walk(ABC):
-    """How a batch of prefixes goes one step further. A prefix's state is one row of a batch."""
+    """One step further of a batch of prefixes. A prefix's state is one row of a batch."""
 
     count: int
     dtype: np.dtype[Any]

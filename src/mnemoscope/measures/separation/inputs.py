@@ -1,4 +1,4 @@
-"""What a separation rank is asked of, checked: the start set, the templates, the output, the memory of the grid."""
+"""Arguments of a separation rank, checked: the start set, the templates, the output, the memory of the grid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Start-End separation rank: how much of the beginning of a sequence a network's answer can tie to its end."""
+"""Start-End separation rank: the dependence of a network's answer on the beginning and the end together."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from mnemoscope.measures.separation.inputs import (
     start_set,
     template_rows,
 )
-from mnemoscope.measures.separation.singular_values import Spectrum, lost, scaled, spectrum_of
+from mnemoscope.measures.separation.singular_values import SingularValues, lost, scaled, singular_values_of
 from mnemoscope.nn.networks.rac import RAC
 from mnemoscope.nn.recurrent import Recurrent
 from mnemoscope.theory.formulas.separation import separation_lower, separation_upper
@@ -262,7 +262,7 @@ def _spectra(
     unit: int,
     tolerance: float | None,
     verify: bool,
-) -> tuple[Spectrum, Spectrum | None]:
+) -> tuple[SingularValues, SingularValues | None]:
     """Return the grid's singular values, and those of the scaled grid to verify an open gap."""
     polynomial = getattr(network, "polynomial", False)
     if polynomial:
@@ -275,8 +275,8 @@ def _spectra(
         grid = matricise(evaluate_grid(walk, horizon), len(rows), horizon, start)
     if verify and not np.isfinite(grid).all():
         raise UserError(f"{_WHAT} needs outputs that stay finite, and this network's overflow within {horizon} steps")
-    found = spectrum_of(grid, tolerance)
-    return found, spectrum_of(scaled(grid), tolerance) if verify and found.open else None
+    found = singular_values_of(grid, tolerance)
+    return found, singular_values_of(scaled(grid), tolerance) if verify and found.open else None
 
 
 def _bounds(

@@ -1,4 +1,4 @@
-"""How many templates a separation rank needs: the rank on growing grids, until it no longer grows."""
+"""Separation rank on growing grids of templates, until it no longer grows."""
 
 from __future__ import annotations
 

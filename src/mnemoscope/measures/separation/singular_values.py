@@ -1,4 +1,4 @@
-"""What float64 says of a grid's rank: its singular values, the cut, and whether the cut can be believed."""
+"""Rank of a grid in float64: singular values, the cut between them, and whether the cut can be believed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import scipy.linalg
 from jaxtyping import Float
 
-__all__ = ["OPEN_GAP", "Spectrum", "lost", "scaled", "spectrum_of"]
+__all__ = ["OPEN_GAP", "SingularValues", "lost", "scaled", "singular_values_of"]
 
 OPEN_GAP = 1e3
 """How many times smaller the first singular value beneath the cut must be than the last one above it."""
@@ -20,7 +20,7 @@ _SKETCH = 256
 
 
 @dataclass(frozen=True)
-class Spectrum:
+class SingularValues:
     """Singular values of a matrix, and the rank that they suggest.
 
     Attributes
@@ -65,7 +65,7 @@ class Spectrum:
         return abs(float((seen * np.log(seen)).sum()))
 
 
-def spectrum_of(matrix: Float[np.ndarray, "rows columns"], tolerance: float | None = None) -> Spectrum:
+def singular_values_of(matrix: Float[np.ndarray, "rows columns"], tolerance: float | None = None) -> SingularValues:
     """Return the singular values of a matrix and the rank at a tolerance, by default that of rounding in the matrix.
 
     Entries far from one are scaled first, so that neither squares nor sums leave the range of float64. A matrix that
@@ -76,14 +76,14 @@ def spectrum_of(matrix: Float[np.ndarray, "rows columns"], tolerance: float | No
     if not math.isfinite(scale):
         return lost(matrix.shape, tolerance)
     if scale == 0:
-        return Spectrum(np.zeros(min(matrix.shape)), tolerance, 0, math.inf)
+        return SingularValues(np.zeros(min(matrix.shape)), tolerance, 0, math.inf)
     _, exponent = math.frexp(scale)
     values = _singular_values(np.ldexp(matrix, -exponent), tolerance)
     cut = tolerance * values[0]
     rank = int((values > cut).sum())
     beneath = float(values[rank]) if rank < len(values) else cut
     gap = float(values[rank - 1]) / beneath if beneath > 0 else math.inf
-    return Spectrum(np.ldexp(values, exponent), tolerance, rank, gap)
+    return SingularValues(np.ldexp(values, exponent), tolerance, rank, gap)
 
 
 def _singular_values(matrix: Float[np.ndarray, "rows columns"], tolerance: float) -> Float[np.ndarray, " values"]:
@@ -102,9 +102,9 @@ def _singular_values(matrix: Float[np.ndarray, "rows columns"], tolerance: float
     return np.asarray(scipy.linalg.svdvals(matrix, overwrite_a=True, check_finite=False))
 
 
-def lost(shape: tuple[int, ...], tolerance: float) -> Spectrum:
+def lost(shape: tuple[int, ...], tolerance: float) -> SingularValues:
     """Return the spectrum of a matrix that float64 cannot hold."""
-    return Spectrum(np.full(min(shape), math.nan), tolerance, 0, 0.0)
+    return SingularValues(np.full(min(shape), math.nan), tolerance, 0, 0.0)
 
 
 def scaled(matrix: Float[np.ndarray, "rows columns"], rounds: int = 3) -> Float[np.ndarray, "rows columns"]:

@@ -1,4 +1,4 @@
-"""The spectrum of a recurrent matrix, how far it is from normal, and what that does to its powers."""
+"""Spectrum of a recurrent matrix: eigenvalues, departure from normality, and growth of its powers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Norms of the powers of a matrix: the transient, and its exact maximum over all of them."""
+"""Powers of a matrix: whether they decay, their norms, and the exact maximum over all of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DEFECTIVE = 1e6
 
 @dataclass(frozen=True)
 class Stability:
-    """What the powers of a matrix do.
+    """Decay or growth of the powers of a matrix.
 
     Attributes
     ----------

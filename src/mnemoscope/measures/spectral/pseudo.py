@@ -1,4 +1,4 @@
-"""Pseudospectra: where the eigenvalues of nearby matrices are."""
+"""Pseudospectra: the places of the eigenvalues of nearby matrices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The Schur form of a matrix: W = Q S Q*, S lower triangular but for the 2 x 2 blocks of conjugate pairs."""
+"""Schur form of a matrix, and its eigenvalues and departure from normality in the precision that they need.
+
+W = Q S Q*, S lower triangular but for the 2 x 2 blocks of conjugate pairs.
+"""
 
 from __future__ import annotations
 
@@ -121,7 +124,7 @@ _EPS = float(np.finfo(float).eps)
 
 @dataclass(frozen=True)
 class Normality:
-    """How far a matrix is from normal.
+    """Distance of a matrix from normal.
 
     Attributes
     ----------

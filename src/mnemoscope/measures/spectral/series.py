@@ -1,4 +1,4 @@
-"""Spectra along a list of matrices: how non-normality changes in the course of training."""
+"""Spectra along a list of matrices, such as those of a training."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The matrix by which a network's state goes from one step to the next."""
+"""Matrix by which a network's state goes from one step to the next."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensor trains in exact arithmetic: cores checked, rounded, and reduced to what the rank of a matricisation needs."""
+"""Tensor trains in exact arithmetic: cores checked, rounded, and reduced for the rank of a matricisation."""
 
 from __future__ import annotations
 

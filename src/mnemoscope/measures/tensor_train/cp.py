@@ -1,4 +1,4 @@
-"""The CP-rank of a tensor train between a proved lower and a fitted upper bound: how wide a shallow network must be."""
+"""CP-rank of a tensor train between a proved lower and a fitted upper bound: the width of a shallow network."""
 
 from __future__ import annotations
 
