@@ -100,7 +100,10 @@ def test_every_network(name):
     assert found.parameters == sum(p.numel() for p in layer.parameters())
     assert found.state_size == layer.state_size
     # torch's LSTM works in blocks of 4 kB, which are not few at so small a size
-    assert found.exponent == pytest.approx(1.0, abs=0.15 if name == "lstm" else 1e-2 if forms else 1e-6)
+    if layer.grows and not forms:  # a memory of all states, and one of their scores at every step
+        assert 1.0 < found.exponent < 2.0
+    else:
+        assert found.exponent == pytest.approx(1.0, abs=0.15 if name == "lstm" else 1e-2 if forms else 1e-6)
     assert found.uncounted == ()
     assert (found.step_p50 > 0).all()
     assert (found.step_p99 >= found.step_p50).all()

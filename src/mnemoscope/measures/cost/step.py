@@ -25,9 +25,9 @@ from mnemoscope.nn.stack import Stack
 from mnemoscope.nn.state import State, index_batch
 
 __all__ = [
-    "Network",
     "Step",
     "StepCosts",
+    "SteppedNetwork",
     "call",
     "compute_maps",
     "read_again",
