@@ -51,7 +51,7 @@ def linear_scan(
         return naive_linear_scan(inputs, decay, start, lengths)
     a, b, h0 = _aligned(inputs, decay, start)
     states: Tensor = _States.apply(a, b, h0, False)  # type: ignore[no-untyped-call]
-    outputs = states[1:]
+    _, outputs = torch.split(states, [1, len(inputs)])  # the gradient of a slice fills all of it with zeros first
     mask = mask_of(lengths, outputs)
     if lengths is None or mask is None:
         return outputs, states[-1]
