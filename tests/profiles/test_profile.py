@@ -12,6 +12,7 @@ from torch import nn
 import mnemoscope as ms
 from mnemoscope.core.errors import UserError
 from mnemoscope.core.references import REFERENCES
+from mnemoscope.nn.storage import weights_digest
 from mnemoscope.profiles.atlas import references as atlas
 from mnemoscope.profiles.page import keyed
 from mnemoscope.profiles.profile import Profile, compare, profile, read_profile
@@ -131,6 +132,14 @@ def test_a_module_is_measured_with_its_own_weights():
     assert found.rows[0].network.weights == "trained"
     assert found.rows[0].network.source == "a module of class GRU, given in Python"
     assert "weights of its own" in found.page.subtitle
+
+
+def test_a_seed_draws_the_weights_that_training_draws():
+    with only(make("a", 1, number())):
+        found = profile("scornn", hidden_size=4, input_size=10, quick=True, seeds=2, seed=3)
+    experiment = ms.training.Experiment({"name": "scornn", "hidden_size": 4}, {"name": "copy"}, {"iterations": 1})
+    trained = [experiment.build_layer(experiment.build_task(), seed) for seed in (3, 4)]
+    assert found.rows[0].settings.digests == tuple(map(weights_digest, trained))
 
 
 def test_a_class_is_drawn_anew_for_every_seed():

@@ -2,9 +2,9 @@
 
 Networks are compared at equal numbers of parameters of their recurrent part. That is every parameter of the network but
 those of an embedding (modules `torch.nn.Embedding`, the feature map of a classifier), of the encoder of images that
-relational networks share, and of a readout (``weight_out`` of the networks of products): these depend on the task, and
-are the same for all networks of one output size. A complex parameter counts as two numbers, one that is used twice
-counts once, and what is not learned (buffers, signs, permutations) does not count.
+relational networks share, and of a readout (weights of that role, as the networks of products have them): these depend
+on the task, and are the same for all networks of one output size. A complex parameter counts as two numbers, one that
+is used twice counts once, and what is not learned (buffers, signs, permutations) does not count.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import torch
 from torch import nn
 
 from mnemoscope.core.errors import Description, UserError, choice, expected, positive_int
+from mnemoscope.nn.network import Network
 from mnemoscope.nn.tensor_classifier import TensorClassifier
 
 __all__ = ["COUNTED", "COUNTS", "Sized", "count_parameters", "size_within"]
@@ -34,7 +35,6 @@ COUNTED = (
 )
 """The default way to count, in words for a page."""
 
-_READOUTS = ("weight_out", "weight_out_reverse")
 _EMBEDDINGS = (nn.Embedding, nn.EmbeddingBag)
 _MOST = 10**8
 """Parameters: networks are built to be counted, up to four times as large as the answer."""
@@ -151,7 +151,8 @@ def _around(network: nn.Module) -> Iterator[nn.Parameter]:
             yield from module.parameters()
         if isinstance(module, TensorClassifier) and module.feature_map is not None:
             yield from module.feature_map.parameters()
-        yield from (p for name, p in module.named_parameters(recurse=False) if name in _READOUTS)
+        if isinstance(module, Network):
+            yield from (p for name, p in module.named_parameters() if module.role_of(name) == "readout")
 
 
 def _unpublished(network: nn.Module) -> int:
