@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from mnemoscope.nn.automaton import WeightedAutomaton
+from mnemoscope.nn.bilinear import MatrixLinear
 from mnemoscope.nn.feature_maps import AffineReLU, Powers, RandomFeatures
 from mnemoscope.nn.network import Network
 from mnemoscope.nn.networks import TABLE
@@ -46,12 +47,16 @@ if TYPE_CHECKING:
     from mnemoscope.nn.networks.lru import *
     from mnemoscope.nn.networks.mamba import *
     from mnemoscope.nn.networks.mamba2 import *
+    from mnemoscope.nn.networks.matntm import *
+    from mnemoscope.nn.networks.matrix_queue import *
+    from mnemoscope.nn.networks.matrixrnn import *
     from mnemoscope.nn.networks.memrnn import *
     from mnemoscope.nn.networks.mingru import *
     from mnemoscope.nn.networks.mirnn import *
     from mnemoscope.nn.networks.mlstm import *
     from mnemoscope.nn.networks.mnm import *
     from mnemoscope.nn.networks.nnrnn import *
+    from mnemoscope.nn.networks.ntm import *
     from mnemoscope.nn.networks.ornn import *
     from mnemoscope.nn.networks.predinet import *
     from mnemoscope.nn.networks.rac import *
@@ -80,6 +85,7 @@ __all__ = [
     "AffineReLU",
     "Card",
     "Layer",
+    "MatrixLinear",
     "Network",
     "NetworkSpec",
     "Once",

@@ -331,15 +331,7 @@ class Attentive(Stack):
         layer
             Which layer; of two directions the one that reads forward.
         """
-        if not isinstance(layer, int) or not 0 <= layer < self.num_layers:
-            raise expected("layer", f"an integer from 0 to {self.num_layers - 1}", layer)
-        self._check_input(input)
-        x = input.transpose(0, 1) if self.batch_first and input.dim() == 2 + len(self.input_shape) else input
-        x = self._as_read(x if input.dim() == 2 + len(self.input_shape) else x.unsqueeze(1))
-        weights = self.weights()
-        cells = self._cells_before(x, self._starting_state(hx, x), weights)
-        for index in range(layer):
-            x = self._run_layer(index, weights, x, cells, None)
+        weights, x, cells = self.before_layer(input, hx, layer)
         w, state = weights[layer * self.directions], cells[layer * self.directions]
         found = []
         for a in self.drive(w, x).unbind(0):

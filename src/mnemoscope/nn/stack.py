@@ -105,9 +105,9 @@ class Stack(Recurrent):
         self.future = "it is bidirectional"
         self._begin(device, dtype, generator)
         shape = self.input_shape if self.input_axes > 1 else (self.input_size,)
-        for index in range(self.num_layers):
+        for index in range(self.cell_layers):
             for suffix in (f"_l{index}", f"_l{index}_reverse")[: self.directions]:
-                last = index == self.num_layers - 1
+                last = index == self.cell_layers - 1
                 self._declare_layer(Layer(index, suffix.endswith("_reverse"), shape, last, suffix))
             shape = self.layer_output_shape(index)
         self.reset_parameters(generator)
@@ -172,6 +172,11 @@ class Stack(Recurrent):
         return 2 if self.bidirectional else 1
 
     @property
+    def cell_layers(self) -> int:
+        """Layers with a state of their own: `num_layers`, unless they are one deep transition of a single state."""
+        return self.num_layers
+
+    @property
     def cell_output_size(self) -> int:
         """Numbers that one cell gives out per step: n, or 2n over the complex field: [Re, Im]."""
         return int(self.hidden_size) * (2 if self.field == "complex" else 1)
@@ -183,7 +188,7 @@ class Stack(Recurrent):
     @property
     def output_shape(self) -> tuple[int, ...]:
         """Shape of one output."""
-        return self.layer_output_shape(self.num_layers - 1)
+        return self.layer_output_shape(self.cell_layers - 1)
 
     @property
     def output_size(self) -> int:  # type: ignore[override]
@@ -283,7 +288,7 @@ class Stack(Recurrent):
                 y, cells = self._step_cells(weights, x[0], cells)
                 return y.unsqueeze(0), self._join(cells)
             cells = self._cells_before(x, state, weights)
-            for index in range(self.num_layers):
+            for index in range(self.cell_layers):
                 x = self._run_layer(index, weights, x, cells, lengths)
             return x, self._join(cells)
 
@@ -304,6 +309,19 @@ class Stack(Recurrent):
             outputs.append(self._reverse(y, lengths) if direction else y)
         y = outputs[0] if len(outputs) == 1 else torch.cat(outputs, dim=-1)
         return self.between(weights[index * self.directions], x, y)
+
+    def before_layer(self, input: Tensor, hx: State | None, layer: int) -> tuple[list[Weights], Tensor, list[Any]]:
+        """Return all weights, what layer `layer` reads of `input` (time, batch, ..), and the states before."""
+        if isinstance(layer, bool) or not isinstance(layer, int) or not 0 <= layer < self.cell_layers:
+            raise expected("layer", f"an integer from 0 to {self.cell_layers - 1}", layer)
+        self._check_input(input)
+        batched = input.dim() == 2 + len(self.input_shape)
+        x = input.transpose(0, 1) if batched and self.batch_first else input if batched else input.unsqueeze(1)
+        x, weights = self._as_read(x), self.weights()
+        cells = self._cells_before(x, self._starting_state(hx, x), weights)
+        for index in range(layer):
+            x = self._run_layer(index, weights, x, cells, None)
+        return weights, x, cells
 
     def _cells_before(self, x: Tensor, state: State | None, weights: list[Weights]) -> list[Any]:
         if state is not None:
