@@ -54,6 +54,13 @@ VARIANTS = {
     "mingru-block": ("mingru", {"block": True}),
     "gated-deltanet-block": ("gated-deltanet", {"block": True, "negative_eigenvalues": True}),
     "transformer-positions": ("transformer", {"block": True, "positions": 64}),
+    "matrixrnn-layers": ("matrixrnn", {"nonlinearity": "relu", "bias": False}),
+    "matrix-queue-tanh": ("matrix-queue", {"queue": (0.3, 0.1), "nonlinearity": "tanh"}),
+    "ntm-heads": (
+        "ntm",
+        {"memory": (4, 2), "controller": "feed-forward", "read_heads": 2, "write_heads": 2, "output_size": 2},
+    ),
+    "matntm-lstm": ("matntm", {"memory": (3, 2, 2), "controller": "lstm", "read_heads": 2, "focus": "learned"}),
     "relrnn-concat": ("relrnn", {"buffer": 2, "relevant": 1, "combine": "concat", "alignment": "dot"}),
     "relrnn-recency": ("relrnn", {"buffer": 2, "relevant": 1, "screening": "recency", "readout": "h"}),
     "rellstm-no-bias": ("rellstm", {"buffer": 2, "relevant": 2, "bias": False, "combine": "mean"}),
@@ -65,6 +72,7 @@ SMALL = {
 }  # finite differences take each number of a state
 # Without these options it does nothing in sequences as short as those of the checks.
 SMALL |= {"sab": {"every": 1, "best": 2, "truncate": 2}}
+SMALL |= {"ntm": {"memory": (3, 2)}, "matntm": {"memory": (3, 2, 2)}}
 FACTORIES = {name: partial(ms.nn.get(name), **SMALL.get(name, {})) for name in ms.nn.names("recurrent")}
 FACTORIES |= {variant: partial(ms.nn.get(name), **options) for variant, (name, options) in VARIANTS.items()}
 
@@ -117,6 +125,11 @@ OPTIONS = {
 def applies(name, check):
     if check.__name__ == "check_modes":
         return len(FACTORIES[name].func.modes) > 1
+    cls = FACTORIES[name].func
+    if check.__name__ == "check_small_sizes" and not isinstance(cls.small_sizes["hidden_size"], int):
+        return False
+    if check.__name__ == "check_input_width" and cls.input_axes > 1:
+        return False
     if name not in VARIANTS:
         return True
     return check.__name__ in OPTIONS or (check.__name__ == "check_compile" and name in COMPILED)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from torch.utils._pytree import tree_leaves
 
 from mnemoscope.nn.state import insert_batch, remove_batch
@@ -40,7 +42,7 @@ def check_output_size(subject: Subject) -> None:
         networks.append(subject.build(bidirectional=True))
     for network in networks:
         y, _ = subject.run(network, subject.inputs(network))
-        for name, width in (("input_size", subject.width(network)), ("output_size", y.shape[-1])):
+        for name, width in (("input_size", subject.width(network)), ("output_size", math.prod(y.shape[2:]))):
             require(hasattr(network, name), f"give the network an attribute {name}, here {width}")
             stated = getattr(network, name)
             require(stated == width, f"set {name} to the width that it is, {width}, instead of {stated!r}")
@@ -135,10 +137,12 @@ def _run_twice(subject: Subject, network: Network, time: int, batch: int) -> Non
     x = subject.inputs(network, time=time, batch=batch)
     y, state = subject.run(network, x)
     again, last = subject.run(network, x, state)
-    wanted = f"({time}, {batch}, features)"
+    stated = getattr(network, "output_shape", ())
+    features = stated if len(stated) > 1 else y.shape[-1:]
+    wanted = f"({time}, {batch}, {', '.join(map(str, stated)) if len(stated) > 1 else 'features'})"
     for output in (y, again):
-        require(output.dim() == 3, f"return output of shape {wanted}, not {tuple(output.shape)}")
-        require(output.shape[:2] == (time, batch), f"return output of shape {wanted}, not {tuple(output.shape)}")
+        right = output.shape == (time, batch, *features)
+        require(right, f"return output of shape {wanted}, not {tuple(output.shape)}")
         require(output.dtype == x.dtype, f"return output of the input's type, {x.dtype}, not {output.dtype}")
     require(_shapes(state) == _shapes(last), "return hx with the shapes that it has when it comes in")
 
