@@ -17,7 +17,7 @@ NAMES = ms.nn.names("recurrent")
 def build(name, **options):
     if ms.nn.get(name).grows:
         options |= {"capacity": 8}
-    return ms.nn.create(name, input_size=3, hidden_size=4, **options)
+    return ms.nn.create(name, **ms.nn.get(name).small_sizes, **options)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -50,7 +50,8 @@ def emptied(name, given):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_layer_built_without_memory_is_the_layer_built_with_it(name, way):
     given = build(name, generator=torch.Generator().manual_seed(3))
-    layer, x = way(name, given), torch.randn(5, 2, 3)
+    layer = way(name, given)
+    x = torch.randn(5, 2, *layer.input_shape)
     assert not any(tensor.is_meta for tensor in (*layer.parameters(), *layer.buffers()))
     assert torch.equal(layer(x)[0], given(x)[0])
     layer.reset_parameters(torch.Generator().manual_seed(4))
@@ -60,7 +61,8 @@ def test_a_layer_built_without_memory_is_the_layer_built_with_it(name, way):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_copies_and_types(name):
-    layer, x = build(name), torch.randn(5, 2, 3)
+    layer = build(name)
+    x = torch.randn(5, 2, *layer.input_shape)
     for twin in (copy.deepcopy(layer), pickle.loads(pickle.dumps(layer)), build(name).double().float()):
         twin.load_state_dict(layer.state_dict())
         assert torch.equal(twin(x)[0], layer(x)[0])
@@ -69,7 +71,8 @@ def test_copies_and_types(name):
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("name", ["rnn", "scornn", "lstm"])
 def test_a_layer_can_be_traced(name):
-    layer, x = build(name), torch.randn(5, 2, 3)
+    layer = build(name)
+    x = torch.randn(5, 2, *layer.input_shape)
     torch.testing.assert_close(torch.jit.trace(layer, (x,))(2 * x)[0], layer(2 * x)[0])
 
 
@@ -123,7 +126,8 @@ def test_shared_memory_stays_shared_in_another_process(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_last_state_has_memory_of_its_own(name):
-    layer, x = build(name), torch.randn(5, 2, 3)
+    layer = build(name)
+    x = torch.randn(5, 2, *layer.input_shape)
     output, hx = layer(x)
     before = output.clone()
     for leaf in tree_leaves(hx):
@@ -161,7 +165,8 @@ def test_writing_into_a_computed_matrix_is_refused_and_names_the_way(name):
 
 @pytest.mark.parametrize("name", CONSTRAINED)
 def test_a_kept_matrix_follows_its_parameters(name):
-    layer, x = build(name), torch.randn(5, 2, 3)
+    layer = build(name)
+    x = torch.randn(5, 2, *layer.input_shape)
     for change in (
         lambda p: p.data.mul_(0.5),
         lambda p: p.data.copy_(torch.rand_like(p)),
@@ -201,7 +206,8 @@ def test_two_layers_share_a_matrix_by_its_parametrisation():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_one_step_without_gradients_is_the_first_of_many(name):
-    layer, x = build(name).eval(), torch.randn(3, 2, 3)
+    layer = build(name).eval()
+    x = torch.randn(3, 2, *layer.input_shape)
     with torch.no_grad():
         outputs, state = [], None
         for now in x:
@@ -212,7 +218,8 @@ def test_one_step_without_gradients_is_the_first_of_many(name):
 
 @pytest.mark.parametrize("name", CONSTRAINED)
 def test_without_its_parametrisation_a_layer_is_saved_loaded_and_pickled(name, tmp_path):
-    layer, x = build(name), torch.randn(5, 2, 3)
+    layer = build(name)
+    x = torch.randn(5, 2, *layer.input_shape)
     y = layer(x)[0]
     parametrize.remove_parametrizations(layer, "weight_hh_l0")
     assert type(layer.weight_hh_l0) is nn.Parameter
@@ -273,7 +280,8 @@ def test_calls_as_torch_takes_them():
 
 @pytest.mark.parametrize("name", ["urnn", "scurnn"])
 def test_complex_layers_compute_in_float32_under_autocast(name):
-    layer, x = build(name), torch.randn(5, 2, 3)
+    layer = build(name)
+    x = torch.randn(5, 2, *layer.input_shape)
     with torch.autocast("cpu", torch.bfloat16):
         y, h = layer(x.bfloat16())
         again, _ = layer(x.bfloat16(), h)

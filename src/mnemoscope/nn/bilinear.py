@@ -126,6 +126,7 @@ class MatrixStack(Stack):
     batch_axis = 0
     input_axes: ClassVar[int] = 2
     small_sizes: ClassVar[dict[str, Any]] = {"input_size": (3, 2), "hidden_size": (2, 3)}
+    counted_at: ClassVar[dict[str, Any]] = {"input_size": (5, 5), "hidden_size": (8, 8)}
 
     def __init__(self, input_size: Any, hidden_size: Any, num_layers: int = 1, **common: Any) -> None:
         if isinstance(hidden_size, list | tuple) and any(isinstance(size, list | tuple) for size in hidden_size):

@@ -52,6 +52,7 @@ class MatrixQueue(Stack):
 
     batch_axis = 0
     small_sizes: ClassVar[dict[str, Any]] = {"input_size": 3, "hidden_size": (2, 3)}
+    counted_at: ClassVar[dict[str, Any]] = {"input_size": 10, "hidden_size": (8, 8)}
 
     def __init__(
         self,
