@@ -168,7 +168,10 @@ def test_information_about_the_noise_sums_to_the_units():
 
 @pytest.mark.parametrize("name", [name for name in ms.nn.names("recurrent") if not ms.nn.get(name).grows])
 def test_every_network_settles_or_says_that_it_does_not(name):
-    layer = ms.nn.create(name, input_size=2, hidden_size=4)
+    cls, few = ms.nn.get(name), {"ntm": {"memory": (3, 2)}, "matntm": {"memory": (3, 2, 2)}}
+    vectors = isinstance(cls.small_sizes["hidden_size"], int)
+    sizes = {"input_size": 2, "hidden_size": 4} if vectors else cls.small_sizes
+    layer = ms.nn.create(name, **sizes, **few.get(name, {}))
     before = {key: value.clone() for key, value in layer.state_dict().items()}
     found = network_fisher_memory(layer, trajectories=2, longest=48, washout=8)
     assert np.isfinite(found.curve).all()

@@ -8,12 +8,13 @@ from typing import Any, ClassVar
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.utils._pytree import tree_map
 
 from mnemoscope.core.errors import choice, expected, positive_int
 from mnemoscope.nn.activation import activate
 from mnemoscope.nn.initialisers import Initialiser, uniform
 from mnemoscope.nn.network import shape_of
-from mnemoscope.nn.stack import Stack
+from mnemoscope.nn.stack import Stack, Weights
 
 __all__ = ["MatrixLinear", "MatrixStack", "bilinear", "matrix_size", "unit_gain_factor"]
 
@@ -152,6 +153,13 @@ class MatrixStack(Stack):
         """Return the shape of what a layer hands on, both directions side by side."""
         rows, columns = self.size(index)
         return rows, columns * self.directions
+
+    def unroll(
+        self, w: Weights, x: Float[Tensor, "time batch a b"], state: Any, lengths: Tensor | None
+    ) -> tuple[Tensor, Any]:
+        """Run one cell over whole sequences; the last state has memory of its own."""
+        y, last = super().unroll(w, x, state, lengths)
+        return y, tree_map(torch.clone, last)
 
     def declare_factors(self, name: str, source: Pair, target: Pair, role: str = "", gates: int = 0) -> None:
         """Create U and V of a bilinear map, or of each of several gates: `name` with ``_rows`` and ``_columns``."""

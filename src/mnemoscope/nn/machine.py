@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.utils._pytree import tree_map
 
 from mnemoscope.core.errors import choice, positive_int
 from mnemoscope.nn.addressing import Heads, Trace, address, read_heads, shift_count, write_heads
@@ -168,6 +169,7 @@ class Machine(Stack):
             return torch.cat([h.flatten(1), read.flatten(1)], -1), state
 
         made, state = scan(turn, self.drive(w, x), state, mask)
+        state = tree_map(torch.clone, state)  # its parts are views of each other
         width = math.prod(self.hidden_shape)
         h = made[..., :width].reshape(*made.shape[:2], *self.hidden_shape)
         y = self.output(w, h, made[..., width:].reshape(*made.shape[:2], self.read_heads, *self.slot))

@@ -262,7 +262,7 @@ def _copy(network: Any) -> SteppedNetwork:
 
 def _inputs(network: SteppedNetwork, steps: int, batch: int) -> Tensor:
     like = next((p for p in network.parameters() if p.is_floating_point()), torch.zeros(()))
-    return torch.randn(steps, batch, network.input_size, dtype=like.dtype).to(like.device)
+    return torch.randn(steps, batch, *network.input_shape, dtype=like.dtype).to(like.device)
 
 
 def _checked_lengths(lengths: Any) -> list[int]:
