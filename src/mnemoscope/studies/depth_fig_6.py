@@ -16,6 +16,13 @@ __all__ = ["STUDY"]
 _LAG, _INPUTS, _DEPTHS = 8, 5, (1, 2, 4, 8)
 _LIMITS = {depth: copy_width(_LAG, depth, _INPUTS) for depth in _DEPTHS}
 _SOLVED = 0.01  # mean squared error below which a network copies: 1% of the variance of the inputs
+_NAMES = {
+    "n": "width",
+    "L": "depth",
+    "errors": "error",
+    "units": "number of units",
+    "parameters": "number of parameters",
+}
 
 
 def _runs(scale: Mapping[str, Any]) -> list[RunSpec]:
@@ -55,7 +62,7 @@ def _panel(column: str, axis: str, title: str, place: Callable[[int, int], int],
 def _ordered(column: str, direction: Any, words: str) -> Ordered:
     return Ordered(
         claim=f"A deeper network copies with {words}", column=column, by="L", groups=_DEPTHS, direction=direction,
-        success="errors", threshold=_SOLVED, names={"n": "width", "L": "depth", "errors": "error"}, verb="copies",
+        success="errors", threshold=_SOLVED, verb="copies", names=_NAMES,
     )  # fmt: skip
 
 
