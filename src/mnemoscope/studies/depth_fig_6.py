@@ -16,13 +16,7 @@ __all__ = ["STUDY"]
 _LAG, _INPUTS, _DEPTHS = 8, 5, (1, 2, 4, 8)
 _LIMITS = {depth: copy_width(_LAG, depth, _INPUTS) for depth in _DEPTHS}
 _SOLVED = 0.01  # mean squared error below which a network copies: 1% of the variance of the inputs
-_NAMES = {
-    "n": "width",
-    "L": "depth",
-    "errors": "error",
-    "units": "number of units",
-    "parameters": "number of parameters",
-}
+_NAMES = {"n": "width", "L": "depth", "errors": "error", "units": "unit count", "parameters": "parameter count"}
 
 
 def _runs(scale: Mapping[str, Any]) -> list[RunSpec]:
