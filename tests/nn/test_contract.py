@@ -70,6 +70,13 @@ def test_fit_trains_it_one_by_one_and_many_at_once(cls):
     assert len(runs) == 2
 
 
+@pytest.mark.parametrize("cls", NETWORKS)
+def test_it_is_profiled(cls):
+    parts = ms.profile(build(cls), quick=True).to_dict()["parts"]
+    assert {part["status"] for part in parts.values()} <= {"done", "not applicable"}
+    assert parts["card"]["status"] == "done"
+
+
 def test_a_learned_start_gets_its_gradient():
     network = build(SmallTuringMachine)
     network(inputs(network))[0].sum().backward()

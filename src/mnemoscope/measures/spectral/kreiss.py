@@ -241,7 +241,10 @@ class _Search:
             self.add(1 + float(excess))
         self.climb()
         gap = self.certify()
-        lost = max(20 * len(self.W) * _EPS, 0.0 if self.form.triangular else self.blur(self.norm(self.point)))
+        # At a marginal eigenvalue there is no resolvent: the constant is the size of its projector there.
+        at_eigenvalue = self.kind.kind == "marginal" and self.best == self.kind.projector
+        sure = self.form.triangular or at_eigenvalue
+        lost = max(20 * len(self.W) * _EPS, 0.0 if sure else self.blur(self.norm(self.point)))
         digits = max(0, min(15, math.floor(-math.log10(lost))))
         bound = math.inf if self.blurred >= _BLIND else self.best * (1 + gap)
         return Kreiss(self.best, self.point, bound, digits)
