@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from mnemoscope import studies
 from mnemoscope.core.errors import UserError
 from mnemoscope.report import render
 from mnemoscope.studies import SCALES, STUDIES, VERDICTS, Outcome, RunSpec
@@ -94,6 +95,12 @@ def test_plans(name: str) -> None:
         assert study.minutes[scale] > 0
     with pytest.raises(UserError, match="scale must be"):
         study.plan("huge")
+
+
+def test_a_study_is_one_small_file() -> None:
+    files = [path for path in Path(studies.__file__).parent.glob("*.py") if path.name != "__init__.py"]
+    assert {path.stem.replace("_", "-") for path in files} == set(STUDIES.names())
+    assert max(len(path.read_text().splitlines()) for path in files) < 120
 
 
 @pytest.mark.parametrize("name", [name for name in STUDIES if not STUDIES[name].trained])

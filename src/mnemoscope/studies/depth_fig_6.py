@@ -84,8 +84,7 @@ STUDY = declared(Study(
         "paper": {"widths": (*range(5, 31, 5), 40, 45, 50, 60, 80), "units": 640, "seeds": 5, "epochs": 1000,
                   "patience": 400},
     },
-    minutes={"smoke": 0.3, "laptop": 23, "paper": 6000},
-    trained=True, runs=_runs, rows=_rows, headlines=_headlines,
+    minutes={"smoke": 0.3, "laptop": 23, "paper": 6000}, trained=True, runs=_runs, rows=_rows, headlines=_headlines,
     rules=(
         _WIDTH,
         _ordered("parameters", "falls", "fewer parameters"),
