@@ -48,7 +48,7 @@ def without_rounding_modes(
     Weights that are exactly zero stay zero, and small weights are only changed in their own last place, so weak
     couplings count as couplings: the criterion cuts off what was meant to be zero and was rounded, and nothing else.
     """
-    while len(W) > 1:
+    while len(W) > 1:  # what is taken out may leave others without their only way to the input
         modes = _cut_off(W, v)
         if not modes.shape[1]:
             break
@@ -72,6 +72,7 @@ def _cut_off(W: Float[np.ndarray, "n n"], v: Float[np.ndarray, " n"]) -> Complex
     found: list[Complex[np.ndarray, "n m"]] = [np.zeros((size, 0), dtype=complex)]
     candidates = eigenvalues[_suspect(eigenvalues, rights, v)]
     for value in candidates[candidates.imag >= 0][:MOST_DECOMPOSITIONS]:
+        # Hautus: a mode is out of reach when [W - lambda I, v] loses a row; its left null vectors are the modes.
         pencil = np.concatenate([W - value * np.eye(size), v[:, None]], axis=1)
         left, sizes, _ = np.linalg.svd(pencil, full_matrices=False)
         for y in left[:, sizes <= small].T:

@@ -72,12 +72,8 @@ def compute_maps(network: nn.Module) -> None:
 @contextmanager
 def stepping(network: Recurrent) -> Iterator[Step]:
     """Give the step of a network whose maps (the matrices that are functions of its parameters) are computed once."""
-    if isinstance(network, Stack):
-        weights = network.weights()
-        yield lambda x, state: network.step(x, state, weights)
-    else:
-        with parametrize.cached():
-            yield network.step
+    with parametrize.cached():  # for a stranger's module, whose own step computes them
+        yield network.stepper()
 
 
 @torch.no_grad()

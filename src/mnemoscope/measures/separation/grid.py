@@ -23,7 +23,6 @@ from mnemoscope.measures.separation.inputs import Templates
 from mnemoscope.nn import state as states
 from mnemoscope.nn.networks.rac import RAC
 from mnemoscope.nn.recurrent import Recurrent
-from mnemoscope.nn.stack import Stack
 
 __all__ = ["Polynomial", "RingWalk", "StepWalk", "Walk", "evaluate_grid", "exact_rank", "matricise"]
 
@@ -86,6 +85,7 @@ class RingWalk(Walk):
         self.count, self.dtype = len(templates), ring.dtype
         self._evaluate = partial(network.evaluate, ring, weights)
         self._finish = partial(network.evaluate, ring, _without_successor(network, weights))
+        # A ring's state is whatever the network returns: batches of one and two show where its batch stands.
         one, two = (tree_flatten(self._evaluate(ring.zeros((1, b, templates.shape[1])))[1])[0] for b in (1, 2))
         self._axes = [_batch_axis(a, b) for a, b in zip(one, two, strict=True)]
 
@@ -126,7 +126,7 @@ class StepWalk(Walk):
     def __init__(self, network: Recurrent, templates: Tensor, unit: int) -> None:
         self.network, self.templates, self.unit = network, templates, unit
         self.count = len(templates)
-        self._step = partial(network.step, weights=network.weights()) if isinstance(network, Stack) else network.step
+        self._step = network.stepper()
 
     @torch.no_grad()
     def extend(self, state: Any, batch: int, last: bool = False) -> tuple[np.ndarray, Any]:
@@ -164,6 +164,7 @@ def _fill(walk: Walk, out: np.ndarray, state: Any, batch: int, steps: int) -> No
 
 
 def _extend(walk: Walk, out: np.ndarray, state: Any, batch: int, steps: int) -> None:
+    # Depth first: a prefix is evaluated once for all sequences that begin with it, and few states live at once.
     outputs, state = walk.extend(state, batch, last=steps == 1)
     if steps == 1:
         out[:] = outputs
@@ -228,6 +229,7 @@ def exact_rank(
     """
     found: list[int] = []
     for p in PRIMES:
+        # Fractions become residues, so that nothing is rounded; a minor that is not zero may be lost, never gained.
         field = Prime(p)
         own = network.exact_weights(field) if weights is None else {k: field.array(w) for k, w in weights.items()}
         walk = RingWalk(network, field, own, field.array(templates), unit)

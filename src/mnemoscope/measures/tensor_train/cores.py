@@ -150,6 +150,8 @@ def _rounded(field: Prime, cores: Cores) -> Cores | None:
     """Return cores of the same tensor with its TT-ranks as bonds; None for the zero tensor."""
     found = list(cores)
     last = len(found) - 1
+    # Left to right each unfolding keeps its pivot columns, and its echelon form goes on to the next core: left parts
+    # are then independent. Right to left the same makes right parts independent, and bonds are the ranks.
     for k in range(last):
         left, n, right = found[k].shape
         flat = found[k].reshape(left * n, right)
@@ -192,6 +194,7 @@ def _groups(field: Prime, cores: Cores, rows: Collection[int]) -> list[tuple[boo
             before = found.pop()[1]
             joined = field.matmul(before.reshape(-1, before.shape[2]), core.reshape(len(core), -1))
             core = joined.reshape(len(before), -1, core.shape[2])
+        # Entries of a mode that are combinations of others add no rows or columns to the rank.
         independent, _ = _echelon(field, np.moveaxis(core, 1, 2).reshape(-1, core.shape[1]))
         found.append((side, core[:, independent]))
     return found
@@ -200,6 +203,7 @@ def _groups(field: Prime, cores: Cores, rows: Collection[int]) -> list[tuple[boo
 def _segments(groups: list[tuple[bool, np.ndarray]]) -> list[list[tuple[bool, np.ndarray]]]:
     found: list[list[tuple[bool, np.ndarray]]] = [[]]
     for group in groups:
+        # At a bond of 1 the tensor is an outer product, and the matrix a Kronecker product.
         if group[1].shape[0] == 1 and found[-1]:
             found.append([])
         found[-1].append(group)
