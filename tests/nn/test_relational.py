@@ -15,6 +15,7 @@ from mnemoscope.testing.stateless import STATELESS_CHECKS, StatelessSubject
 NAMES = ms.nn.names("relational")
 SMALL = {"panels": 4, "answers": 3, "input_size": (3, 8, 8), "dtype": torch.float64}
 CHEAP = {"esbn": {"hidden_size": 16}, "relational-lstm": {"hidden_size": 16}}
+CHEAP["relational-ntm"] = {"hidden_size": 6, "memory": (4, 5)}
 
 
 def small(name, **options):
@@ -52,6 +53,7 @@ COUNTS = [
     ("relational-transformer", 2, 2, {}, 430_946),
     ("relation-network", 2, 2, {}, 529_122),
     ("predinet", 2, 2, {}, 471_834),
+    ("relational-ntm", 2, 2, {}, 2_573_038),
     ("corelnet", 9, 2, {"input_size": (3, 12, 12)}, 88_290),
     ("corelnet", 9, 4, {"input_size": (3, 12, 12)}, 88_804),
 ]
@@ -273,7 +275,45 @@ def mnm(network, z):
     return affine(network.readout, affine(network.join, torch.cat([h, read])))
 
 
+def ntm(network, z):
+    """Write by content and place, then read, panel after panel."""
+    w = {name.removesuffix("_l0"): p for name, p in network.machine.named_parameters()}
+    (slots, width), n = network.memory, network.hidden_size
+    h = c = torch.zeros(n, dtype=torch.float64)
+    read, memory = torch.zeros(width, dtype=torch.float64), network.blank.clone()
+    focus = torch.eye(slots, dtype=torch.float64)[0]
+    weights = [focus, focus]  # of the read head, of the write head
+
+    def place(before, key, strength, gate, shift, sharpness):
+        alike = [float(key @ slot / (key.norm() * slot.norm() + 1e-8)) for slot in memory]
+        content = softmax([float(1 + nn.functional.softplus(strength)) * one for one in alike])
+        g = float(gate.sigmoid())
+        mixed = [g * new + (1 - g) * float(old) for new, old in zip(content, before, strict=True)]
+        moves = softmax(list(shift))
+        moved = [sum(moves[m] * mixed[(i - (m - 1)) % slots] for m in range(3)) for i in range(slots)]
+        sharp = [one ** float(1 + nn.functional.softplus(sharpness)) for one in moved]
+        return torch.tensor([one / sum(sharp) for one in sharp], dtype=torch.float64)
+
+    for one in z:
+        gates = w["weight_ih"] @ one + w["weight_rh"] @ read + w["weight_hh"] @ h + w["bias"] + network.bias_hh
+        i, f, g, o = gates.chunk(4)
+        c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+        h = o.sigmoid() * c.tanh()
+        said = w["weight_interface"] @ h + w["bias_interface"]
+        keys, shifts, scalars, erase, add = said.split([2 * width, 6, 6, width, width])
+        heads = [
+            (key.tanh(), scalars[k], scalars[2 + k], shifts[3 * k : 3 * k + 3], scalars[4 + k])
+            for k, key in enumerate(keys.chunk(2))
+        ]
+        weights[1] = place(weights[1], *heads[1])
+        memory = memory * (1 - torch.outer(weights[1], erase.sigmoid())) + torch.outer(weights[1], add)
+        weights[0] = place(weights[0], *heads[0])
+        read = weights[0] @ memory
+    return affine(network.readout, h)
+
+
 TWINS = [
+    ("relational-ntm", ntm, {}),
     ("corelnet", corelnet, {}),
     ("corelnet", corelnet, {"asymmetric": True, "segments": (2, 2)}),
     ("corelnet", corelnet, {"cat": True}),
@@ -453,6 +493,7 @@ def test_relations_are_distributions_over_panels(name):
         ("corelnet", {"nhid": "big"}, "nhid must be a positive integer or 'esbn', got 'big'"),
         ("corelnet", {"l1_strength": -1}, "l1_strength must be a number that is not negative, got -1"),
         ("corelnet", {"symetric": True}, "CoRelNet has no option 'symetric'"),
+        ("relational-ntm", {"memory": 10}, "memory must be two positive integers, slots and their width, got 10"),
         (
             "relational-lstm",
             {"core": "tt"},

@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from mnemoscope.nn.networks.rac import *
     from mnemoscope.nn.networks.relation_network import *
     from mnemoscope.nn.networks.relational_lstm import *
+    from mnemoscope.nn.networks.relational_ntm import *
     from mnemoscope.nn.networks.relational_transformer import *
     from mnemoscope.nn.networks.relrnn import *
     from mnemoscope.nn.networks.retnet import *

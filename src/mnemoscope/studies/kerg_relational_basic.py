@@ -11,7 +11,7 @@ from mnemoscope.studies.machinery.relational import Ahead, relational_rows, rela
 __all__ = ["STUDY"]
 
 _TASKS = {"same-different": 98, "rmts": 95, "dist3": 95, "identity-rules": 95}
-_NETWORKS = ("CoRelNet", "CoRelNet-T", "ESBN", "Transformer", "LSTM", "PrediNet", "RN", "MNM")
+_NETWORKS = ("CoRelNet", "CoRelNet-T", "ESBN", "Transformer", "LSTM", "PrediNet", "RN", "MNM", "NTM")
 
 
 def _runs(scale: Mapping[str, Any]) -> list[RunSpec]:

@@ -10,20 +10,20 @@ from mnemoscope.studies.machinery.relational import Ahead, relational_rows, rela
 
 __all__ = ["STUDY"]
 
-_NETWORKS = ("CoRelNet", "CoRelNet-T", "ESBN", "PrediNet", "Transformer", "MNM", "LSTM", "RN")
+_NETWORKS = ("CoRelNet", "CoRelNet-T", "ESBN", "PrediNet", "Transformer", "MNM", "LSTM", "NTM", "RN")
 _TABLE = {
-    ("same", "hexominoes"): (94.7, 98.7, 60.9, 99.1, 96.3, 97.3, 96.4, 92.9),
-    ("same", "stripes"): (90.4, 98.4, 60.5, 97.7, 93.6, 95.5, 90.3, 83.7),
-    ("between", "hexominoes"): (96.6, 91.9, 79.5, 94.4, 90.9, 93.6, 94.9, 73.6),
-    ("between", "stripes"): (93.1, 87.0, 82.5, 92.4, 87.5, 90.2, 91.7, 54.5),
-    ("occurs", "hexominoes"): (96.2, 91.6, 74.3, 92.9, 95.9, 84.9, 92.2, 71.2),
-    ("occurs", "stripes"): (88.7, 79.3, 73.3, 87.4, 88.7, 77.0, 79.8, 54.6),
-    ("xoccurs", "hexominoes"): (92.2, 91.7, 63.0, 67.2, 75.1, 73.8, 79.1, 65.7),
-    ("xoccurs", "stripes"): (83.6, 85.4, 64.7, 61.3, 69.4, 70.6, 77.2, 61.7),
-    ("row-matching", "hexominoes"): (97.7, 95.4, 81.1, 50.3, 50.3, 49.9, 50.1, 50.5),
-    ("row-matching", "stripes"): (94.8, 90.5, 76.8, 50.5, 50.4, 49.8, 50.2, 50.4),
-    ("colour-shape", "hexominoes"): (47.2, 49.6, 31.2, 74.9, 89.1, 75.7, 80.1, 77.5),
-    ("left-of", "hexominoes"): (99.2, 97.6, 49.9, 94.9, 96.0, 97.5, 97.2, 51.0),
+    ("same", "hexominoes"): (94.7, 98.7, 60.9, 99.1, 96.3, 97.3, 96.4, 97.2, 92.9),
+    ("same", "stripes"): (90.4, 98.4, 60.5, 97.7, 93.6, 95.5, 90.3, 93.4, 83.7),
+    ("between", "hexominoes"): (96.6, 91.9, 79.5, 94.4, 90.9, 93.6, 94.9, 96.3, 73.6),
+    ("between", "stripes"): (93.1, 87.0, 82.5, 92.4, 87.5, 90.2, 91.7, 93.5, 54.5),
+    ("occurs", "hexominoes"): (96.2, 91.6, 74.3, 92.9, 95.9, 84.9, 92.2, 93.5, 71.2),
+    ("occurs", "stripes"): (88.7, 79.3, 73.3, 87.4, 88.7, 77.0, 79.8, 87.1, 54.6),
+    ("xoccurs", "hexominoes"): (92.2, 91.7, 63.0, 67.2, 75.1, 73.8, 79.1, 84.2, 65.7),
+    ("xoccurs", "stripes"): (83.6, 85.4, 64.7, 61.3, 69.4, 70.6, 77.2, 81.7, 61.7),
+    ("row-matching", "hexominoes"): (97.7, 95.4, 81.1, 50.3, 50.3, 49.9, 50.1, 50.2, 50.5),
+    ("row-matching", "stripes"): (94.8, 90.5, 76.8, 50.5, 50.4, 49.8, 50.2, 49.9, 50.4),
+    ("colour-shape", "hexominoes"): (47.2, 49.6, 31.2, 74.9, 89.1, 75.7, 80.1, 88.0, 77.5),
+    ("left-of", "hexominoes"): (99.2, 97.6, 49.9, 94.9, 96.0, 97.5, 97.2, 97.5, 51.0),
 }
 _PUBLISHED = {
     (network, f"games-{game}", test): value

@@ -47,6 +47,7 @@ TABLE = {
     "rac": "rac:RAC",
     "relation-network": "relation_network:RelationNetwork",
     "relational-lstm": "relational_lstm:RelationalLSTM",
+    "relational-ntm": "relational_ntm:RelationalNTM",
     "relational-transformer": "relational_transformer:RelationalTransformer",
     "rellstm": "relrnn:RelLSTM",
     "relrnn": "relrnn:RelRNN",

@@ -28,6 +28,7 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "Transformer": ("relational-transformer", {}),
     "MNM": ("mnm", {}),
     "LSTM": ("relational-lstm", {}),
+    "NTM": ("relational-ntm", {}),
     "RN": ("relation-network", {}),
     "CoRelNet cat": ("corelnet", {"cat": True}),
     "CoRelNet-T cat": ("corelnet-t", {"cat": True}),
