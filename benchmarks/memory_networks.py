@@ -63,6 +63,7 @@ class EagerNTM(nn.Module):
         self.erase, self.add = nn.Linear(hidden, width), nn.Linear(hidden, width)
 
     def address(self, head: Any, h: Tensor, memory: Tensor, before: Tensor) -> Tensor:
+        """Return the weights of a head."""
         key, beta = torch.tanh(head["key"](h)), 1 + F.softplus(head["beta"](h))
         content = torch.softmax(beta * F.cosine_similarity(memory, key.unsqueeze(1), dim=-1), -1)
         gate, shift = torch.sigmoid(head["gate"](h)), torch.softmax(head["shift"](h), -1)
@@ -72,6 +73,7 @@ class EagerNTM(nn.Module):
         return sharp / (sharp.sum(-1, keepdim=True) + 1e-8)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return [h, r] at every step, and the last memory."""
         batch = x.shape[1]
         memory, read = x.new_full((batch, self.slots, self.width), 1e-5), x.new_zeros(batch, self.width)
         h = c = x.new_zeros(batch, self.hidden)

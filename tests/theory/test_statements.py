@@ -41,7 +41,10 @@ def networks():
             yield name, ms.nn.create(name, **(sizes or ms.nn.get(name).small_sizes))
             continue
         for layers in (1, 2, 3):
-            yield f"{name} x {layers}", ms.nn.create(name, input_size=3, hidden_size=7, num_layers=layers)
+            sizes = {"input_size": 3, "hidden_size": 7}
+            if not isinstance(ms.nn.get(name).small_sizes["hidden_size"], int):
+                sizes = ms.nn.get(name).small_sizes
+            yield f"{name} x {layers}", ms.nn.create(name, **sizes, num_layers=layers)
 
 
 @pytest.mark.parametrize("network", [pytest.param(network, id=name) for name, network in networks()])
