@@ -197,8 +197,8 @@ def network_fisher_memory(
         fixed = constant_jacobians(flow)
         if fixed is not None:
             return linear_memory(fixed, flow.readout(), along, noise, horizon, steps)
-        _COST.require_end(WHAT, S=flow.size, T=steps, B=count)
         _require_memory(flow, steps, count)
+        _COST.require_end(WHAT, S=flow.size, T=steps, B=count)
         generator = torch.Generator().manual_seed(seed)
         path = drive(flow, steps=steps, trajectories=count, scale=spread, washout=before, generator=generator)
         found = propagate(path.backwards(BLOCK), flow.readout(), count, until_settled=horizon is None)
