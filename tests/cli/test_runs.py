@@ -354,3 +354,15 @@ def test_a_cell_of_a_table_is_no_formula(call, tmp_path):
     assert ",'-2+3," in table
     assert ",-0.5" in table
     assert "'@note" in call("runs", "export", "--metrics", "--runs", tmp_path).stdout
+
+
+def test_gc_removes_a_run_that_never_came_into_being(call_json, tmp_path):
+    runs.open({"task": "copy"}, folder=tmp_path / "whole").close()
+    left = tmp_path / ".killed.0123abcd.tmp"
+    (left / "checkpoints").mkdir(parents=True)
+    for name in ("lock", "environment.json", "checkpoints/step-0.safetensors"):
+        (left / name).write_text("half")
+    planned = call_json("runs", "gc", "--yes", "--runs", tmp_path)["planned"]
+    assert [one["what"] for one in planned] == ["a run that never came into being"]
+    assert not left.exists()
+    assert runs.is_run(tmp_path / "whole")

@@ -14,6 +14,7 @@ import torch
 import mnemoscope as ms
 from mnemoscope import runs
 from mnemoscope.training import fit, fit_population, resume
+from mnemoscope.training.workers import worker_command
 
 TASK = ms.tasks.create("lag-copy", length=6, lag=2, dimensions=2)
 SETTINGS = {
@@ -207,3 +208,16 @@ def test_a_root_finds_the_run_of_the_same_content(tmp_path):
     other = fit(layer(1), TASK, root=tmp_path, **SETTINGS)
     assert first.folder == again.folder != other.folder
     compare([again], [first])
+
+
+def test_a_process_of_a_population_runs_no_code_of_the_current_folder(tmp_path, monkeypatch):
+    (tmp_path / "selectors.py").write_text("open('sprung', 'w')")
+    (tmp_path / "sitecustomize.py").write_text("open('sprung', 'w')")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend("")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    *start, code = worker_command()
+    imported = code.replace("from mnemoscope.training.workers import run; run()", "import selectors, mnemoscope")
+    assert imported != code
+    subprocess.run([*start, imported], check=True, timeout=60)
+    assert not (tmp_path / "sprung").exists()

@@ -17,7 +17,7 @@ from mnemoscope.runs.documents import read_document
 from mnemoscope.runs.errors import Damaged
 from mnemoscope.runs.files import size
 from mnemoscope.runs.folders import CHECKPOINTS, CONFIG, ENVIRONMENT, LOCK, METRICS, STATUS
-from mnemoscope.runs.lock import Held, Lock
+from mnemoscope.runs.lock import Held, Lock, holder
 from mnemoscope.runs.status import read_status, write_status
 
 __all__ = [
@@ -124,7 +124,9 @@ class Removal:
 
 def plan(base: Path, rows: Iterable[dict[str, Any]], choices: Choices) -> list[Removal]:
     """Return what is to be removed of the runs in `rows` (of the index). Nothing is touched."""
-    found: list[Removal] = []
+    found = [
+        _removal(path, path.name, _ABANDONED, "a run that never came into being", _all(path)) for path in _begun(base)
+    ]
     for row in rows:
         if row["status"] not in ("running", "newer", "damaged"):
             found += _of_run(base / row["id"], row["id"], row["status"], choices)
@@ -139,7 +141,7 @@ def execute(removal: Removal) -> int:
     except Held as held:
         raise UserError(f"run {removal.run} is in use by {held.owner}: nothing of it is removed") from None
     try:
-        if _status(removal.folder) != removal.status:
+        if removal.status not in (_ABANDONED, _status(removal.folder)):
             raise UserError(f"run {removal.run} has changed meanwhile: nothing of it is removed")
         freed = 0
         for path in removal.files:
@@ -156,6 +158,17 @@ def execute(removal: Removal) -> int:
 
 
 _WEIGHTS = "all checkpoints"
+_ABANDONED = "abandoned"
+
+
+def _begun(base: Path) -> list[Path]:
+    """Return the folders that processes left which were killed while they began a run."""
+    found = sorted(base.glob(f".*{TEMPORARY}")) if base.is_dir() else []
+    return [path for path in found if path.is_dir() and not path.is_symlink() and holder(path / LOCK) is None]
+
+
+def _all(folder: Path) -> list[Path]:
+    return [*_files(folder / CHECKPOINTS), *_files(folder)]
 
 
 def _of_run(folder: Path, run: str, status: str, choices: Choices) -> Iterator[Removal]:

@@ -30,7 +30,7 @@ from mnemoscope.training.recording import Progress
 from mnemoscope.training.state import Ending
 from mnemoscope.training.step import load_weights, part
 
-__all__ = ["is_movable", "main", "read_group", "run", "run_workers"]
+__all__ = ["is_movable", "main", "read_group", "run", "run_workers", "worker_command"]
 
 
 def is_movable(models: Sequence[Model], task: Task, readout: Any) -> bool:
@@ -56,7 +56,7 @@ def run_workers(layout: Layout, home: Path, everyone: Group, progress: Progress)
     environment = os.environ | {"OMP_NUM_THREADS": str(layout.threads), "MKL_NUM_THREADS": str(layout.threads)}
     started = [
         subprocess.Popen(
-            [*_command(), json.dumps({**common, "groups": list(groups[i :: layout.processes])})],
+            [*worker_command(), json.dumps({**common, "groups": list(groups[i :: layout.processes])})],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -79,7 +79,7 @@ def run_workers(layout: Layout, home: Path, everyone: Group, progress: Progress)
             process.wait()
 
 
-def _command() -> list[str]:
+def worker_command() -> list[str]:
     """Return what starts a process with the modules of this one, and with nothing of the current folder.
 
     Isolated (``-I``), Python reads neither PYTHONPATH nor the current folder, so that no file there named as a module
