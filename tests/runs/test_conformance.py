@@ -90,7 +90,7 @@ def test_many_writers_of_one_run_are_one(place, whole, tmp_path):
                 work(place("one-same"), 0.02)
                 code = 0
             except UserError as error:
-                code = 2 if "is in use by process" in str(error) else 3
+                code = 2 if "is in use by" in str(error) else 3
             finally:
                 os._exit(code)
         children.append(child)

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from mnemoscope.core.environment import differences, environment
 from mnemoscope.core.errors import UserError, choice, expected, positive_int
-from mnemoscope.core.files import TEMPORARY, make_folder, sync_folder, write_atomic, write_failure
+from mnemoscope.core.files import TEMPORARY, Unwritable, make_folder, sync_folder, write_atomic, write_failure
 from mnemoscope.runs import folders
 from mnemoscope.runs.checkpoints import Checkpoint, CheckpointFolder, checked_tensors, steps
 from mnemoscope.runs.documents import canonical, checksum, normal, read_document, returned, write_document
 from mnemoscope.runs.errors import Damaged, warn
 from mnemoscope.runs.files import size
 from mnemoscope.runs.folders import CHECKPOINTS, CONFIG, ENVIRONMENT, LOCK, METRICS, STATUS, is_run
-from mnemoscope.runs.lock import Held, Lock, holder
+from mnemoscope.runs.lock import Held, Lock
 from mnemoscope.runs.metrics import chain_start
 from mnemoscope.runs.recorder import Recorder
 from mnemoscope.runs.status import Status, now, read_status, write_status
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["KINDS", "open"]
 
 
+_ATTEMPTS = 5
 KINDS = ("fit", "population", "capacity", "study")
 
 
@@ -125,11 +126,8 @@ def _begin_elsewhere(
     make_folder(path.parent)
     _remove_abandoned(path, name)
     first = None if start is None else start()
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}{TEMPORARY}")
-    make_folder(temporary)
-    lock = Lock(temporary / LOCK)
+    temporary, lock = _locked_folder(path)
     try:
-        lock.acquire()
         known = _create(temporary, config, first)
         try:
             temporary.rename(path)
@@ -150,12 +148,36 @@ def _begin_elsewhere(
     return lock, known, False
 
 
+def _locked_folder(path: Path) -> tuple[Path, Lock]:
+    """Make a folder beside a path, and lock it; until it is locked, another process may take it for abandoned."""
+    for attempt in range(_ATTEMPTS):
+        temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}{TEMPORARY}")
+        make_folder(temporary)
+        lock = Lock(temporary / LOCK)
+        try:
+            lock.acquire()
+        except (Held, Unwritable):
+            shutil.rmtree(temporary, ignore_errors=True)
+            if attempt == _ATTEMPTS - 1:
+                raise
+            continue
+        return temporary, lock
+    raise AssertionError
+
+
 def _remove_abandoned(path: Path, name: str) -> None:
-    """Remove what processes left that were killed while they began this run."""
+    """Remove what processes left that were killed while they began this run: folders whose locks nobody holds."""
     for old in path.parent.glob(f".{glob.escape(path.name)}.*{TEMPORARY}"):
-        if holder(old / LOCK) is None and old.is_dir() and not old.is_symlink():
-            shutil.rmtree(old, ignore_errors=True)
-            warn(f"run {name} was killed before it came into being: it is begun anew")
+        if not old.is_dir() or old.is_symlink():
+            continue
+        lock = Lock(old / LOCK)
+        try:
+            lock.acquire(patience=0)
+        except (Held, Unwritable):
+            continue
+        shutil.rmtree(old, ignore_errors=True)
+        lock.release()
+        warn(f"run {name} was killed before it came into being: it is begun anew")
 
 
 def _open_in_place(
