@@ -80,7 +80,7 @@ def address(
     memory: Float[Tensor, "batch slots width"], heads: Heads, before: Float[Tensor, "batch heads slots"]
 ) -> Float[Tensor, "batch heads slots"]:
     """Return the weights of heads, from the memory and their weights at the step before."""
-    norms = heads.key.norm(dim=-1, keepdim=True) * memory.norm(dim=-1).unsqueeze(1)
+    norms = _norm(heads.key).unsqueeze(-1) * _norm(memory).unsqueeze(1)
     alike = (heads.key @ memory.mT) / (norms + EPSILON)
     content = torch.softmax(heads.strength.unsqueeze(-1) * alike, -1)
     weights = torch.lerp(before, content, heads.gate.unsqueeze(-1))
@@ -88,6 +88,11 @@ def address(
     # In logarithms: w^gamma of a small w is nothing in float32, and a sum of nothings has no quotient.
     logarithms = weights.clamp(min=torch.finfo(weights.dtype).tiny).log()
     return torch.softmax(heads.sharpness.unsqueeze(-1) * logarithms, -1)
+
+
+def _norm(rows: Tensor) -> Tensor:
+    """Return the length of every row; its gradient is zero at zero, and cheaper than that of `Tensor.norm`."""
+    return (rows.square().sum(-1) + torch.finfo(rows.dtype).tiny).sqrt()
 
 
 def _shifted(weights: Tensor, shift: Tensor) -> Tensor:
@@ -112,9 +117,9 @@ def write_heads(
     add: Float[Tensor, "batch heads width"],
 ) -> Float[Tensor, "batch slots width"]:
     """Return M_i prod_h (1 - w_hi e_h) + sum_h w_hi a_h."""
-    if weights.shape[1] == 1:  # M - w (M e - a): fewer tensors of the memory's size
-        w = weights.mT
-        return memory - w * (memory * erase - add)
+    if weights.shape[1] == 1:  # products of columns and rows leave one tensor of the memory's size to multiply
+        kept = 1 - weights.mT @ erase
+        return torch.baddbmm(memory * kept, weights.mT, add)
     kept = (1 - weights.unsqueeze(-1) * erase.unsqueeze(-2)).prod(1)
     return memory * kept + weights.mT @ add
 
