@@ -104,7 +104,7 @@ def create(name: str, /, *sizes: Any, **options: Any) -> Any:
     except TypeError as error:
         known = [key for key in inspect.signature(cls).parameters if key not in ("args", "kwargs")]
         wrong = [key for key in options if key not in known]
-        near = nearest(wrong[0], known) if wrong else None
+        near = nearest(wrong[0], known) if wrong and "unexpected" in str(error) else None
         hint = f"; did you mean {near!r}?" if near else f"; it takes {', '.join(known)}"
         raise UserError(f"{name} cannot be built: {error}{hint}") from None
     return cls(*sizes, **options)

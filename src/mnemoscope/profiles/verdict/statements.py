@@ -58,6 +58,15 @@ def verdict(row: Row, references: Sequence[Row], quantities: Sequence[Quantity])
     return (*said, *([missing] if missing else []))
 
 
+def _sizes(row: Row, rivals: Sequence[Row]) -> str:
+    """Return how many parameters the references have: about as many only where they are within a tenth."""
+    own, counts = row.network.parameters, [each.network.parameters for each in rivals]
+    if all(abs(count - own) <= own / 10 for count in counts):
+        return f"with about as many parameters as its {own:,}"
+    least, most = f"{min(counts):,}", f"{max(counts):,}"
+    return f"with {least if least == most else f'{least} to {most}'} parameters, where it has {own:,}"
+
+
 def _summary(row: Row, judged: Sequence[Judgement], references: Sequence[Row]) -> Statement:
     rivals = len(rivals_of(row, references))
     if not rivals:
@@ -70,8 +79,7 @@ def _summary(row: Row, judged: Sequence[Judgement], references: Sequence[Row]) -
     parts += [f"bad at {len(bad)}" + (f" ({', '.join(bad)})" if bad else "")]
     text = (
         f"Of {_count(len(judged), 'axis', 'axes')}, {row.label} is {' and '.join(parts)}, against "
-        f"{_count(rivals, 'reference', 'references')} with about as many parameters as its "
-        f"{row.network.parameters:,}."
+        f"{_count(rivals, 'reference', 'references')} {_sizes(row, rivals_of(row, references))}."
     )
     tone: Tone = "good" if len(good) > len(bad) else "bad" if len(bad) > len(good) else "neutral"
     return Statement(text=text, tone=tone, confidence=_caveat(row, references), evidence=(), lead=True)
