@@ -201,7 +201,8 @@ class Stack(Recurrent):
         """Return the state before the first input: ``(layers * directions, batch, n)``, zeros for most."""
         if self.grows and self.capacity is None:
             raise UserError(
-                f"the memory of {type(self).__name__} grows: give it a capacity (capacity=N, --set capacity=N) to step or to go on"
+                f"the memory of {type(self).__name__} grows: give it a capacity "
+                "(capacity=N, --set capacity=N) to step or to go on"
             )
         factory = self._own_factory()
         return self._join(self._start_cells(batch, device or factory["device"], dtype or factory["dtype"]))
