@@ -21,7 +21,7 @@ __all__ = ["cayley", "exponential", "naive_cayley", "naive_exponential", "polar"
 
 def cayley(skew: Inexact[Tensor, "*batch n n"]) -> Inexact[Tensor, "*batch n n"]:
     """Return (I + A)^-1 (I - A) = 2 (I + A)^-1 - I."""
-    if forward_mode() or torch.compiler.is_compiling():  # the function below has no forward mode, and looks at values
+    if forward_mode():  # the function below has no forward-mode derivative
         return naive_cayley(skew)
     out: Tensor = _Cayley.apply(skew)  # type: ignore[no-untyped-call]
     return out
@@ -40,7 +40,9 @@ def exponential(skew: Inexact[Tensor, "*batch n n"]) -> Inexact[Tensor, "*batch 
     A Pade approximant of degree 7 of A / 2^s, squared s times, then one Newton-Schulz step back to orthogonality. s
     comes from ||A^4||_1^(1/4), which bounds the spectral norm of A from above; each matrix of a batch has its own.
     """
-    if forward_mode() or torch.compiler.is_compiling():  # the function below has no forward mode, and looks at values
+    # The function below has no forward-mode derivative, and looks at values. torch's exponential, which a compiler can
+    # trace, has fewer digits over the complex numbers.
+    if forward_mode() or (torch.compiler.is_compiling() and not skew.is_complex()):
         return naive_exponential(skew)
     out: Tensor = _Exponential.apply(skew)[0]  # type: ignore[no-untyped-call]
     return out
