@@ -74,6 +74,33 @@ def test_the_page_has_a_section_for_every_part_and_a_command_for_every_figure(gr
     assert page.absent == [("What it learns to remember", "not asked for: --train")]
 
 
+def test_a_relational_network_has_its_card_and_relations_and_the_rest_with_the_reason(tmp_path):
+    layer = ms.nn.create("corelnet", panels=9, answers=4, generator=torch.Generator().manual_seed(0))
+    found = profile(layer, quick=True)
+    page = found.page
+    assert [section.name for section in page.sections] == ["card", "relations", "theory"]
+    card, relations, _ = page.sections
+    encoder = sum(each.numel() for each in layer.image_encoder.parameters())
+    assert f"leaves out the encoder of images, which has {encoder:,} parameters" in " ".join(card.notes)
+    assert "classifier" not in " ".join(card.notes)
+    (figure,) = relations.figures
+    alone = ms.measures.relation_matrix(layer, examples=64)
+    assert figure.command == "ms.measures.relation_matrix(module, examples=64, seed=0)"
+    assert torch.tensor(figure.drawing.values).numpy() == pytest.approx(alone.mean, abs=1e-6)
+    assert len(page.absent) == 6
+    assert {reason for _, reason in page.absent} == {
+        "it takes networks of kind recurrent, and this one is of kind relational"
+    }
+    assert "own precision" in page.methods
+    (tmp_path / "x.json").write_text(json.dumps(found.to_dict(), allow_nan=False))
+    assert render(read_profile(tmp_path / "x.json").page)
+
+
+def test_a_recurrent_network_says_nothing_of_relations(gru):
+    assert "relations" not in gru.to_dict()["parts"]
+    assert "Relations between images" not in str(gru)
+
+
 def test_methods_can_be_pasted(gru):
     text = gru.page.methods
     for words in (

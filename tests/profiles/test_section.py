@@ -25,7 +25,7 @@ from mnemoscope.profiles.verdict import verdict
 
 def test_the_parts_of_the_contract_are_there_in_their_order():
     names = [each.name for each in all_sections()]
-    ours = ["card", "theory", "fisher", "capacity", "gradients", "spectrum", "separation"]
+    ours = ["card", "relations", "theory", "fisher", "capacity", "gradients", "spectrum", "separation"]
     assert [name for name in names if name in ours] == ours
 
 

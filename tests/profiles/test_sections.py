@@ -122,6 +122,28 @@ def test_the_card_counts():
     assert values(run("card", ms.nn.CP(2, 3, 4, 5)))["parameters"] > 0
 
 
+def test_relations_are_all_that_decides_in_a_network_that_sees_nothing_else():
+    # With the identity as its relation matrix, whatever the objects are, each row is sharp and no score can change.
+    layer = ms.nn.create("corelnet", panels=9, answers=4)
+    layer.relations = lambda z: torch.eye(9).expand(z.shape[1], 9, 9)
+    found = run("relations", layer)
+    assert (found.scalars["entropy"].value, found.scalars["sharpness"].value) == (0.0, 1.0)
+    assert np.asarray(found.data["matrix"]).tolist() == np.eye(9).tolist()
+    shares = [found.scalars[name].value for name in ("share", "agreement")]
+    assert shares == pytest.approx([1, 1])
+    assert found.scalars["change"].value == pytest.approx(0, abs=1e-6)
+
+
+def test_a_relational_network_without_a_matrix_has_its_dependence():
+    layer = ms.nn.create("relational-lstm", panels=9, answers=4)
+    found = run("relations", layer)
+    alone = ms.measures.relational_dependence(layer, examples=200)
+    assert values(found) == pytest.approx(
+        {name: getattr(alone, name) for name in ("share", "agreement", "change", "spread")}, abs=1e-6
+    )
+    assert "It has no relation matrix." in found.notes
+
+
 def test_the_same_seed_gives_the_same_row_bit_for_bit():
     rows = [Runner([NetworkSpec("gru", hidden_size=3)], QUICK).run()[0].to_dict() for _ in range(2)]
     for row in rows:

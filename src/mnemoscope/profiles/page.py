@@ -96,7 +96,7 @@ def absent(sections: Sequence[ProfileSection], subjects: Sequence[Row]) -> list[
         found += [(f"{before}note", said) for said in row.notices]
         for each in sections:
             entry = row.section(each.name)
-            if not entry.done:
+            if not entry.done and each.concerns(row.network):
                 status = "" if entry.status == "not applicable" else f"{entry.status}: "
                 found.append((before + each.title, f"{status}{entry.reason}"))
     return found
@@ -110,8 +110,10 @@ def methods(
     done = [each for each in sections if any(row.section(each.name).done for row in subjects)]
     titles = {"python": "Python", "torch": "PyTorch", "numpy": "NumPy", "scipy": "SciPy"}
     versions = ", ".join(f"{title} {made[name]}" for name, title in titles.items())
+    own_precision = all(row.network.kind == "relational" for row in subjects)
+    precision = "the networks' own precision" if own_precision else "float64"
     sentences = [
-        f"Memory profiles were computed with Mnemoscope {made['mnemoscope']} ({versions}) in float64.",
+        f"Memory profiles were computed with Mnemoscope {made['mnemoscope']} ({versions}) in {precision}.",
         *(_measured(row) for row in subjects),
         f"Measured were: {'; '.join(_named(each, subjects) for each in done)}." if done else "",
         f"Numbers of parameters are {COUNTED}.",

@@ -283,7 +283,11 @@ class Runner:
             environment=environment_facts(),
             notices=subject.notices,
             command=network_words(subject.spec),
-            sections={section.name: self._section_row(subject, section) for section in self.sections},
+            sections={
+                section.name: self._section_row(subject, section)
+                for section in self.sections
+                if section.concerns(subject.facts)
+            },
         )
 
     def _section_row(self, subject: Subject, section: ProfileSection) -> SectionRow:

@@ -199,6 +199,8 @@ class ProfileSection(ABC):
         What a reader of the page has to know of its subject.
     kinds
         The kinds of network that it takes.
+    listed_for_others
+        Whether networks of other kinds list it as not applicable; otherwise they do without a word of it.
     needs_causal
         Whether a network that reads the future cannot be asked.
     once
@@ -218,6 +220,7 @@ class ProfileSection(ABC):
     leading: ClassVar[str | None] = None
     text: ClassVar[str] = ""
     kinds: ClassVar[tuple[str, ...]] = ("recurrent",)
+    listed_for_others: ClassVar[bool] = True
     needs_causal: ClassVar[bool] = False
     once: ClassVar[bool] = False
     threads: ClassVar[bool] = False
@@ -236,6 +239,10 @@ class ProfileSection(ABC):
     def lead(self) -> Quantity | None:
         """The quantity that stands for the section in a summary."""
         return self.quantity(self.leading) if self.leading else next(iter(self.quantities), None)
+
+    def concerns(self, facts: NetworkFacts) -> bool:
+        """Whether the profile of a network names the section, with its results or with the reason against it."""
+        return self.listed_for_others or facts.kind in self.kinds
 
     def reason_against(self, network: Any, context: Context) -> str | None:
         """Say why the section does not apply to a network, or None when it does."""

@@ -42,6 +42,8 @@ def table(sections: Sequence[ProfileSection], row: Row, references: Sequence[Row
     """Return one line for every section."""
     found = []
     for each in sections:
+        if not each.concerns(row.network):
+            continue
         entry = row.section(each.name)
         if not entry.done:
             found.append(Line(each.title, f"{entry.status}: {entry.reason}", ""))

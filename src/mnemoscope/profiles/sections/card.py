@@ -76,7 +76,7 @@ class IdentityCard(ProfileSection):
         parameters = Scalar(value=float(context.facts.parameters))
         calls = self.calls(context)
         if not calls:
-            return Measurement(scalars={"parameters": parameters}, notes=("a classifier has no steps to be timed",))
+            return Measurement(scalars={"parameters": parameters}, notes=_without_steps(network))
         found: Resources = calls[0](network, context)
         growing = "" if found.state_size is not None else "it has no state of fixed size"
         size = None if found.state_size is None else float(found.state_size)
@@ -132,6 +132,17 @@ class IdentityCard(ProfileSection):
             return f"{owner}{_identity(row)}."
         size = "No state of fixed size" if state.value is None else f"A state of {number(state.value, 6)} numbers"
         return f"{owner}{size}, {number(work.value, 6)} multiply-adds and {spoken(time)} µs per step."
+
+
+def _without_steps(network: Any) -> tuple[str, ...]:
+    """Say why a network that answers once has no cost per step, and how large the encoder is that does not count."""
+    if network.kind != "relational":
+        return (f"a {network.kind} has no steps to be timed",)
+    left_out = number(sum(each.numel() for each in network.image_encoder.parameters()), 9)
+    return (
+        "A relational network answers once for all its images, and has no steps to be timed.",
+        f"The count leaves out the encoder of images, which has {left_out} parameters.",
+    )
 
 
 def _identity(row: Row) -> str:
