@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from harness import Step, interleave, machine, write
 
-from mnemoscope.measures.attention import attention_paths
+from mnemoscope.measures.gradient_paths import attention_paths
 from mnemoscope.theory import uniform_attention
 
 CASES = ("one V, all states", "one V, up to 20 states", "Jacobians of 16 units, up to 20 states")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mnemoscope.measures.attention import attention_paths
+from mnemoscope.measures.gradient_paths import attention_paths
 from mnemoscope.report.chart import Chart, beside, lines, save
 from mnemoscope.theory import uniform_attention, uniform_attention_constant, uniform_attention_gradient
 

@@ -10,7 +10,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mnemoscope.measures.attention import *
     from mnemoscope.measures.capacity.memory import *
     from mnemoscope.measures.copying import *
     from mnemoscope.measures.cost.network import *
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from mnemoscope.measures.fisher.network import *
     from mnemoscope.measures.fisher.queue import *
     from mnemoscope.measures.fisher.vector import *
+    from mnemoscope.measures.gradient_paths import *
     from mnemoscope.measures.gradients import *
     from mnemoscope.measures.lyapunov import *
     from mnemoscope.measures.rac_graph.contraction import *
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from mnemoscope.measures.tracking import *
 
 _FILES = {
-    "attention": ("AttentionPaths", "attention_kappa", "attention_paths", "dependency_depths"),
     "capacity.memory": ("MemoryCapacity", "memory_capacity"),
     "copying": ("CopyCapacity", "copy_capacity"),
     "cost.network": ("Resources", "resources"),
@@ -51,6 +50,7 @@ _FILES = {
     "fisher.network": ("NetworkFisherMemory", "network_fisher_memory"),
     "fisher.queue": ("QueueFisherMemory", "queue_fisher_memory"),
     "fisher.vector": ("FisherMemory", "fisher_memory"),
+    "gradient_paths": ("AttentionPaths", "attention_kappa", "attention_paths", "dependency_depths"),
     "gradients": ("GradientNorms", "gradient_norms"),
     "lyapunov": ("LyapunovExponents", "lyapunov_exponents"),
     "rac_graph.contraction": ("contract_rac", "to_quimb"),

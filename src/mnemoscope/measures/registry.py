@@ -24,7 +24,7 @@ NEEDS = {
 """What a measure can need of a network, in words."""
 
 HOMES = {
-    "attention-paths": "attention",
+    "attention-paths": "gradient_paths",
     "copy-capacity": "copying",
     "cp-rank": "tensor_train.cp",
     "encoder-geometry": "relations",

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mnemoscope.core.errors import UserError
-from mnemoscope.measures.attention import attention_kappa, attention_paths, dependency_depths
+from mnemoscope.measures.gradient_paths import attention_kappa, attention_paths, dependency_depths
 from mnemoscope.theory import (
     chain_attention,
     path_sums,
