@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mnemoscope.measures.attention_weights import *
     from mnemoscope.measures.capacity.memory import *
     from mnemoscope.measures.copying import *
     from mnemoscope.measures.cost.network import *
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from mnemoscope.measures.tracking import *
 
 _FILES = {
+    "attention_weights": ("AttentionWeights", "attention"),
     "capacity.memory": ("MemoryCapacity", "memory_capacity"),
     "copying": ("CopyCapacity", "copy_capacity"),
     "cost.network": ("Resources", "resources"),

@@ -20,10 +20,12 @@ NEEDS = {
     "step": "a pure step",
     "jacobian": "a differentiable step",
     "polynomial": "a form that is a polynomial of its weights and inputs",
+    "attention": "attention to its own past states",
 }
 """What a measure can need of a network, in words."""
 
 HOMES = {
+    "attention": "attention_weights",
     "attention-paths": "gradient_paths",
     "copy-capacity": "copying",
     "cp-rank": "tensor_train.cp",

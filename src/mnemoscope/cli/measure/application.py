@@ -240,6 +240,8 @@ def reason_against(entry: Measure, network: Any, given: Mapping[str, Any]) -> st
         return against
     if "polynomial" in entry.needs and not hasattr(network, "evaluate"):
         return "it needs a network that is a polynomial of its weights and inputs"
+    if "attention" in entry.needs and not hasattr(network, "attention"):
+        return "it needs a network that attends to its own past states"
     missing = [o.flag for o in _function_options(entry, function).values() if o.required and o.name not in given]
     return f"it needs {' and '.join(missing)}" if missing else None
 
