@@ -1,5 +1,6 @@
 """A run from its beginning to its end: what is written comes back, exactly."""
 
+import errno
 import json
 import math
 import os
@@ -306,3 +307,22 @@ def test_a_line_that_was_half_written_is_written_again(root, spec, monkeypatch):
         run.append({"step": 3})
         run.finish()
     assert [one["step"] for one in runs.load(run.folder).metrics] == [1, 2, 3]
+
+
+def test_a_run_whose_last_lines_cannot_be_written_is_not_finished(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "no space")
+
+    run = runs.open({"a": 1}, folder=tmp_path / "run", kind="fit")
+    run.append({"step": 1, "loss": 0.5})
+    with monkeypatch.context() as patched:
+        patched.setattr("mnemoscope.runs.metrics.write_all", full)
+        with pytest.raises(UserError, match="the disk is full"):
+            run.finish({"score": 1.0})
+    run.close()
+    with runs.open({"a": 1}, folder=tmp_path / "run", kind="fit") as again:
+        assert not again.finished
+        again.latest()
+        again.append({"step": 1, "loss": 0.5})
+        again.finish({"score": 1.0})
+    assert len((tmp_path / "run" / "metrics.jsonl").read_text().splitlines()) == 1

@@ -198,8 +198,17 @@ class Recorder:
         self._begin()
         try:
             self._log.flush(durable=True)
-        finally:
+        except UserError:
+            # A finished run is never written again: it is one only when every line is on the disk.
+            if state != "finished":
+                self._note_end(state, reason, summary)
+            raise
+        self._note_end(state, reason, summary)
+
+    def _note_end(self, state: str, reason: str | None, summary: Any) -> None:
+        try:
             self._say(state=state, reason=reason, summary=summary)
+        finally:
             self._ended, self._writing = True, False
 
     def _say(self, *, durable: bool = True, **changes: Any) -> None:
