@@ -100,7 +100,7 @@ def test_geometry_beside_a_random_encoder():
 
 
 def test_one_line_for_what_does_not_fit():
-    with pytest.raises(UserError, match="network must be a relational network, which sees images, got a recurrent one"):
+    with pytest.raises(UserError, match="network must be a relational network .*, got a RNN of kind recurrent"):
         ms.measures.relation_matrix(ms.nn.RNN(2, 3))
     with pytest.raises(UserError, match=r"task must be a relational task with 6 panels of \(3, 32, 32\) and 2 answers"):
         ms.measures.relation_matrix(rmts(), "dist3")

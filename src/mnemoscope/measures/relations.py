@@ -326,8 +326,8 @@ def _geometry(features: Float[Tensor, "images features"]) -> dict[str, float]:
 def _checked(network: Any, task: Any) -> tuple[Relational, RelationalTask]:
     """Return a relational network and a task that fits it, or raise one line."""
     if not isinstance(network, Relational):
-        came = f"a {getattr(network, 'kind', type(network).__name__)} one"
-        raise expected("network", "a relational network, which sees images", Description(came))
+        came = f"a {type(network).__name__} of kind {getattr(network, 'kind', 'unknown')}"
+        raise expected("network", "a relational network with an encoder of images (nn.Relational)", Description(came))
     if task is None:
         return network, _fitting(network)
     found = create(task) if isinstance(task, str) else task

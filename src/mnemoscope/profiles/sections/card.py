@@ -8,6 +8,7 @@ from typing import Any
 from mnemoscope.core.numbers import number
 from mnemoscope.measures import Resources
 from mnemoscope.nn.parameters import COUNTED
+from mnemoscope.nn.relational import Relational
 from mnemoscope.profiles.drawing import SectionView, spoken
 from mnemoscope.profiles.quantity import Axis, Quantity
 from mnemoscope.profiles.row import Row
@@ -138,11 +139,11 @@ def _without_steps(network: Any) -> tuple[str, ...]:
     """Say why a network that answers once has no cost per step, and how large the encoder is that does not count."""
     if network.kind != "relational":
         return (f"a {network.kind} has no steps to be timed",)
+    said = "A relational network answers once for all its images, and has no steps to be timed."
+    if not isinstance(network, Relational):  # somebody's own, whose encoder is not known
+        return (said,)
     left_out = number(sum(each.numel() for each in network.image_encoder.parameters()), 9)
-    return (
-        "A relational network answers once for all its images, and has no steps to be timed.",
-        f"The count leaves out the encoder of images, which has {left_out} parameters.",
-    )
+    return (said, f"The count leaves out the encoder of images, which has {left_out} parameters.")
 
 
 def _identity(row: Row) -> str:
