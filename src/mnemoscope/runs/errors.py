@@ -1,4 +1,4 @@
-"""What can be wrong with a record, in one line each."""
+"""Errors of a record, in one line each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What has become of a run: status.json."""
+"""State of a run: status.json."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where batches come from: drawn anew, from a fixed set, or windows of a text in order; and what is tested on."""
+"""Sources of batches: drawn anew, from a fixed set, or windows of a text in order; and what is tested on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What follows from validation: rates go down, training stops."""
+"""Consequences of validation: rates go down, training stops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a few seeds can say of two networks: paired differences, and corrections for many questions."""
+"""Statistics of a few seeds of two networks: paired differences, and corrections for many questions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How one run is shown, and how several are compared."""
+"""Display of one run, and comparison of several."""
 
 from __future__ import annotations
 

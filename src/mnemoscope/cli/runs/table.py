@@ -1,4 +1,4 @@
-"""How a list of runs is printed."""
+"""Table of runs for the terminal."""
 
 from __future__ import annotations
 

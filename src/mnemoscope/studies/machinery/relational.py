@@ -1,4 +1,4 @@
-"""What the studies of relational networks share: trainings by seed and split, their rows, published accuracies."""
+"""Common parts of the studies of relational networks: trainings by seed and split, their rows, published accuracies."""
 
 from __future__ import annotations
 
