@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from functools import partial
 from typing import Any, ClassVar, NamedTuple, Unpack
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
-from torch.utils._pytree import tree_map
+from torch.utils._pytree import tree_leaves, tree_map
 
 from mnemoscope.core.errors import expected, positive_int
 from mnemoscope.nn.initialisers import constant, uniform, zeros
 from mnemoscope.nn.ops.linear_attention import linear_attention
+from mnemoscope.nn.ops.scan import mask_of, scan
 from mnemoscope.nn.parallel import Parallel, ParallelOptions
 from mnemoscope.nn.stack import Layer, StackOptions, Weights
 
@@ -98,8 +100,8 @@ class Block(Parallel):
         return self._zeros(batch, self.hidden_size, **factory)
 
     def unroll_cell(self, w: Weights, a: Any, state: Any, lengths: Tensor | None) -> tuple[Tensor, Any]:
-        """Return outputs and last state of one cell over all steps, from what `drive_cell` made of them."""
-        raise NotImplementedError
+        """Return outputs and last state of one cell over all steps, of what `drive_cell` made: step by step."""
+        return scan(partial(self.advance_cell, w), a, state, mask_of(lengths, tree_leaves(a)[0]))
 
     # The block around it ------------------------------------------------------------------------
 
