@@ -10,7 +10,9 @@ from tests.profiles.fake_sections import fail, make, number, only, refuse
 from mnemoscope.core.errors import UserError
 from mnemoscope.nn import NetworkSpec
 from mnemoscope.profiles import Measurement, Scalar
+from mnemoscope.profiles.drawing import spoken
 from mnemoscope.profiles.results import Store
+from mnemoscope.profiles.row import Estimate
 from mnemoscope.profiles.runner import Runner, Settings
 
 RNN = NetworkSpec("rnn", hidden_size=3)
@@ -42,6 +44,18 @@ def test_scalars_are_means_over_seeds_with_students_interval():
     assert curve["curve"] == pytest.approx([5.1, 10.2])
     assert curve["curve_upper"][1] - curve["curve"][1] == pytest.approx(2 * 4.302652730 / 3**0.5)
     assert row["settings"]["seeds"] == [4, 5, 6]
+
+
+def test_one_censored_seed_censors_the_mean():
+    def run_one(context):
+        cut = "window 512" if context.seed == 1 else ""
+        return Measurement(scalars={"total": Scalar(value=200.0 + context.seed, at_least=cut)})
+
+    _, (row,) = run(make("a", 1, run_one), seeds=3)
+    found = row["parts"]["a"]["scalars"]["total"]
+    assert (found["value"], found["lower"], found["upper"], found["at_least"]) == (201.0, None, None, "window 512")
+    assert spoken(Estimate.from_dict(found)) == ">= 201 (window 512)"
+    assert Estimate.from_dict({"value": 1.0}).at_least == ""
 
 
 def test_a_network_with_weights_of_its_own_is_measured_once():

@@ -41,7 +41,9 @@ def slug(kind: str, place: int, key: str) -> str:
 
 
 def spoken(found: Estimate | None) -> str:
-    """Return a number with its interval: ``1.91 (1.88 to 1.94)``."""
+    """Return a number with its interval, ``1.91 (1.88 to 1.94)``; a censored one as ``>= 209 (window 512)``."""
+    if found is not None and found.at_least and found.value is not None:
+        return f">= {number(found.value)} ({found.at_least})"
     return DASH if found is None else interval(found.value, found.lower, found.upper)
 
 

@@ -2,6 +2,13 @@
 
 A section declares its quantities, and everything else follows: the headline of a summary, the table of differences, the
 axes of the verdict, the columns of the atlas, the rankings on the page.
+
+A number may be **censored**: what was measured is at least so large, and something other than the network ended it, as
+the window of lags ended a half-life of 209 of 512. Such a number says so in ``at_least``, in `Scalar` and in `Estimate`
+alike: the words that name what cut it off, ``"window 512"``; empty for a number that is known. It is shown as
+``>= 209 (window 512)``, has no interval, and is never told apart from another number that is as large or larger: two
+censored numbers tie, and so does a censored one with every known one above it. It exceeds a known one only by what it
+has itself: at least 209 is more than 100.
 """
 
 from __future__ import annotations

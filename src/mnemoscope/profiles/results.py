@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from mnemoscope.core.errors import UserError
 from mnemoscope.core.files import write_atomic
@@ -30,6 +30,7 @@ class SeedScalar(TypedDict):
     stderr: float | None
     unit: str
     note: str
+    at_least: NotRequired[str]
 
 
 class SeedResult(TypedDict):
@@ -62,12 +63,13 @@ def seed_result(section: ProfileSection, found: Measurement, seconds: float) -> 
 
 def _seed_scalar(quantity: Quantity, found: Scalar) -> SeedScalar:
     infinite = found.value is not None and not math.isfinite(found.value)
-    return {
+    kept: SeedScalar = {
         "value": _finite(found.value),
         "stderr": _finite(found.stderr),
         "unit": quantity.unit if found.unit is None else found.unit,
         "note": found.note or (f"it is {found.value}" if infinite else ""),
     }
+    return {**kept, "at_least": found.at_least} if found.at_least else kept
 
 
 def merge(section: ProfileSection, found: Mapping[int, SeedResult], planned: int) -> SectionRow:
@@ -108,10 +110,13 @@ def _merged_scalar(found: Sequence[SeedScalar | None]) -> Estimate:
     if values and missing:
         notes.append(f"without {missing} of {len(found)} seeds, where it has no finite value")
     mean = mean_interval(values, there[0]["stderr"]) if values else None
+    # A mean with one censored value in it is at least so large, and nothing is known of how much larger.
+    cut = next((each["at_least"] for each in there if each.get("at_least")), "")
     return Estimate(
         value=None if mean is None else mean.value,
-        lower=None if mean is None else mean.lower,
-        upper=None if mean is None else mean.upper,
+        lower=None if mean is None or cut else mean.lower,
+        upper=None if mean is None or cut else mean.upper,
+        at_least=cut,
         seeds=tuple(None if each is None else each["value"] for each in found),
         unit=there[0]["unit"],
         note="; ".join(notes),

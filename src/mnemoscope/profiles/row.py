@@ -72,6 +72,9 @@ class Estimate(_Document):
         ``"steps"``, ``"nats per step"``; empty for a pure number.
     note
         What a reader has to know of this value.
+    at_least
+        Of a censored number, what cut it off (``"window 512"``): it is at least so large, without an interval, and
+        ties with all above it. Empty for a number that is known.
     """
 
     value: float | None = None
@@ -80,6 +83,7 @@ class Estimate(_Document):
     seeds: tuple[float | None, ...] = field(default=(), metadata={"read": tuple})
     unit: str = ""
     note: str = ""
+    at_least: str = ""
 
     @property
     def known(self) -> tuple[float, ...]:

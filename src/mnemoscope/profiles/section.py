@@ -64,12 +64,15 @@ class Scalar:
         What a reader has to know of this value.
     unit
         Where it depends on the network; else that of the quantity.
+    at_least
+        Of a censored number, what cut it off (``"window 512"``), as `mnemoscope.profiles.quantity` explains.
     """
 
     value: float | None
     stderr: float | None = None
     note: str = ""
     unit: str | None = None
+    at_least: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

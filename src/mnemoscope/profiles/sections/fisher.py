@@ -126,7 +126,7 @@ def _half_life(found: NetworkFisherMemory) -> Scalar:
     if not found.total > _NOTHING:
         return Scalar(value=None, note="there is no information to halve")
     reached = np.flatnonzero(np.cumsum(found.curve) >= found.total / 2)
-    return Scalar(value=float(reached[0]) if len(reached) else float(len(found.curve) - 1))
+    return Scalar(value=float(reached[0]) if len(reached) else float(len(found.curve) - 1), at_least=_window(found))
 
 
 def _reach(found: NetworkFisherMemory, unsettled: str) -> Scalar:
@@ -134,4 +134,9 @@ def _reach(found: NetworkFisherMemory, unsettled: str) -> Scalar:
     if not (found.total > _NOTHING and found.curve[0] > 0):
         return Scalar(value=None, note="the state tells nothing of the present input")
     last = int(np.flatnonzero(found.curve >= _SHARE * found.curve[0])[-1])
-    return Scalar(value=float(last), note=unsettled if last == len(found.curve) - 1 else "")
+    return Scalar(value=float(last), note=unsettled, at_least=_window(found))
+
+
+def _window(found: NetworkFisherMemory) -> str:
+    """Name the window where it, and not the network, ended the curve."""
+    return "" if found.settled else f"window {found.horizon}"
