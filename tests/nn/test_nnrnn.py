@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mnemoscope as ms
+from mnemoscope.core.errors import UserError
 
 BLOCKS = ["rotation", "balanced", "published"]
 quick = settings(max_examples=30, deadline=None)
@@ -111,6 +112,15 @@ def test_clamped_matrix_is_the_printed_formula_with_gamma_one(n, block):
     assert "gamma" not in named(layer)
     scatter(layer, 3)
     np.testing.assert_allclose(V_of(layer), by_hand(layer, block), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("block", ["rotation", "balanced"])
+def test_gamma_is_clamped_where_it_is_asked_for(block):
+    layer = make(6, block=block, gamma="clamped", gamma_value=0.958)
+    scatter(layer, 3)
+    np.testing.assert_allclose(abs(np.linalg.eigvals(V_of(layer))), 0.958, rtol=1e-6)
+    with pytest.raises(UserError, match="gamma_value must be 1 where gamma is not 'clamped', got 0.9"):
+        make(6, block=block, gamma_value=0.9)
 
 
 def test_rotation_is_the_default_block():

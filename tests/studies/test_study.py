@@ -186,6 +186,8 @@ def test_rules_are_data() -> None:
     found = apart.judge(ROWS, "laptop")
     assert (found.verdict, found.measured[:20]) == ("published value wrong", "held in 2 of 4 cases")
     assert Holds(claim="c", left="one", relation="<", right="T").judge([], "laptop").verdict == "not reproduced"
+    trend = Holds(claim="c", left="one", relation="<", right="T", scaled=True)
+    assert [trend.judge(ROWS, scale).verdict for scale in ("laptop", "paper")] == [VERDICTS[1], VERDICTS[0]]
     close = Holds(claim="c", left="one", relation=">=", right="T", within=2.0)
     assert close.judge(ROWS, "laptop").verdict == "reproduced"
     rising = Ordered(

@@ -38,23 +38,38 @@ class Schur(Transition):
     Parameters
     ----------
     gamma
-        ``regularised``, with the penalty delta sum (gamma_i - 1)^2; ``free``, without it; ``clamped``, gamma = 1.
+        ``regularised``, with the penalty delta sum (gamma_i - 1)^2; ``free``, without it; ``clamped``: `gamma_value`.
     delta, decay
         Strength of the penalties on gamma and on T (decay * sum T_ij^2).
+    gamma_value
+        Where gamma is clamped.
     """
 
     set_name: ClassVar[str] = "a real matrix that the chosen blocks reach"
     orthogonal_parameters = (0,)
     orthogonal_map: Exponential
 
-    def __init__(self, size: int, block: str, gamma: str, delta: float, decay: float, init: str = "henaff") -> None:
+    def __init__(
+        self,
+        size: int,
+        block: str,
+        gamma: str,
+        delta: float,
+        decay: float,
+        init: str = "henaff",
+        gamma_value: float = 1.0,
+    ) -> None:
         super().__init__(size)
         self.block = choice("block", block, BLOCKS)
         self.gamma = choice("gamma", gamma, GAMMAS)
         for name, value in (("delta", delta), ("decay", decay)):
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
                 raise expected(name, "a number that is not negative", value)
-        self.delta, self.decay = float(delta), float(decay)
+        if isinstance(gamma_value, bool) or not isinstance(gamma_value, int | float) or not 0 < gamma_value < math.inf:
+            raise expected("gamma_value", "a number above 0", gamma_value)
+        if gamma_value != 1 and gamma != "clamped":
+            raise expected("gamma_value", "1 where gamma is not 'clamped'", gamma_value)
+        self.delta, self.decay, self.gamma_value = float(delta), float(decay), float(gamma_value)
         self.orthogonal_map = Exponential(size, init=init)
         rows, columns = torch.tril_indices(size, size, -1, device="cpu")
         if block != "published":
@@ -80,7 +95,7 @@ class Schur(Transition):
         """Return the parameters by name: skew, theta, lower, gamma, log_ratio."""
         found = dict(zip(self._names, parameters, strict=True))
         pairs = self.size // 2
-        found.setdefault("gamma", parameters[0].new_ones(self.size - pairs))
+        found.setdefault("gamma", parameters[0].new_full((self.size - pairs,), self.gamma_value))
         found.setdefault("log_ratio", parameters[0].new_zeros(pairs))
         return found
 
@@ -158,8 +173,9 @@ class Schur(Transition):
                 form[2 * k + 1, 2 * k] -= gamma[k] * math.sin(theta[k])
         if self.size % 2:
             gamma[-1] = form[-1, -1]
-        if self.gamma == "clamped" and (distance := float(np.abs(gamma - 1).max())) > allowed:
-            raise expected("the matrix", "one with eigenvalues of modulus 1, as gamma is clamped", 1 + distance)
+        if self.gamma == "clamped" and (apart := np.abs(gamma - self.gamma_value)).max() > allowed:
+            wanted = f"one with eigenvalues of modulus {self.gamma_value:g}, as gamma is clamped"
+            raise expected("the matrix", wanted, float(gamma[apart.argmax()]))
         skew = self.orthogonal_map.solve(torch.from_numpy(p))[0].numpy()
         lower = form[tuple(index.numpy() for index in self._lower)]
         return {"skew": skew, "theta": theta, "lower": lower, "gamma": gamma, "log_ratio": np.log(ratio)}
@@ -168,7 +184,7 @@ class Schur(Transition):
         """Return theta, gamma, r of a block, and what of it they leave out."""
         if self.block == "published":  # the entry c is free
             gamma = math.hypot(b, (a + d) / 2)
-            left = max(abs(a - d), abs(gamma - 1) if self.gamma == "clamped" else 0.0)
+            left = max(abs(a - d), abs(gamma - self.gamma_value) if self.gamma == "clamped" else 0.0)
             return math.atan2(-b, (a + d) / 2), gamma, 1.0, left
         if self.block == "balanced" and b * c < 0:
             sine = math.copysign(math.sqrt(-b * c), c)

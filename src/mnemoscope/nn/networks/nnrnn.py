@@ -36,11 +36,13 @@ class NNRNN(FirstOrder):
         ``"rotation"``: gamma R(theta); ``"balanced"``: gamma [[cos, -r sin], [sin / r, cos]], r learned, which reaches
         every real matrix with conjugate pairs of eigenvalues; ``"published"``: T also within the blocks.
     gamma
-        ``"regularised"``, ``"free"`` or ``"clamped"`` at 1.
+        ``"regularised"``, ``"free"`` or ``"clamped"`` at `gamma_value`.
     delta
         Strength of the penalty on gamma.
     decay
         Strength of the penalty on T.
+    gamma_value
+        Where gamma is clamped.
     """
 
     init_default = "henaff"
@@ -55,11 +57,13 @@ class NNRNN(FirstOrder):
         gamma: str = "regularised",
         delta: float = 1e-4,
         decay: float = 1e-6,
+        gamma_value: float = 1.0,
         **common: Unpack[FirstOrderOptions],
     ) -> None:
         self.block, self.gamma, self.delta, self.decay = block, gamma, delta, decay
+        self.gamma_value = gamma_value
         super().__init__(input_size, hidden_size, num_layers, **common)
 
     def make_transition(self) -> Schur:
         """Return the Schur form."""
-        return Schur(self.hidden_size, self.block, self.gamma, self.delta, self.decay, self.init)
+        return Schur(self.hidden_size, self.block, self.gamma, self.delta, self.decay, self.init, self.gamma_value)
