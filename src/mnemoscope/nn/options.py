@@ -1,13 +1,26 @@
-"""The options of a network, read off its constructor."""
+"""Options of a network: those of every stack, and all of one, read off its constructor."""
 
 from __future__ import annotations
 
 import inspect
-from typing import Any, get_args, get_type_hints
+from typing import Any, TypedDict, get_args, get_type_hints
 
+import torch
 from torch import nn
 
-__all__ = ["option_defaults", "public_class"]
+__all__ = ["StackOptions", "option_defaults", "public_class"]
+
+
+class StackOptions(TypedDict, total=False):
+    """The options that every network made of cells takes."""
+
+    bias: bool
+    batch_first: bool
+    dropout: float
+    bidirectional: bool
+    device: torch.device | str | None
+    dtype: torch.dtype | None
+    generator: torch.Generator | None
 
 
 def public_class(cls: type) -> type:

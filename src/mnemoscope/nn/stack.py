@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from functools import partial
-from typing import Any, ClassVar, TypedDict
+from typing import Any, ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -17,23 +17,12 @@ from torch.utils._pytree import tree_flatten, tree_map
 
 from mnemoscope.core.errors import Description, UserError, expected, positive_int
 from mnemoscope.nn.declared import Layer, Weights
-from mnemoscope.nn.ops.scan import mask_of, scan
+from mnemoscope.nn.ops.scan import mask_of, reverse, scan
+from mnemoscope.nn.options import StackOptions
 from mnemoscope.nn.recurrent import Recurrent
-from mnemoscope.nn.state import State, as_type, check_state, complex_of
+from mnemoscope.nn.state import State, as_type, check_state, complex_of, fits, join_cells, split_cells
 
 __all__ = ["Layer", "Stack", "StackOptions", "Weights"]
-
-
-class StackOptions(TypedDict, total=False):
-    """The options that every network made of cells takes."""
-
-    bias: bool
-    batch_first: bool
-    dropout: float
-    bidirectional: bool
-    device: torch.device | str | None
-    dtype: torch.dtype | None
-    generator: torch.Generator | None
 
 
 class Stack(Recurrent):
@@ -366,13 +355,7 @@ class Stack(Recurrent):
             like, spec = tree_flatten(self.init_state(1, device=x.device, dtype=x.dtype))
             known[x.dtype] = spec, [(leaf.shape, leaf.dtype) for leaf in like]
         spec, like = known[x.dtype]
-        leaves, came = tree_flatten(hx)
-        return came == spec and all(
-            isinstance(leaf, Tensor)
-            and leaf.dtype == dtype
-            and leaf.shape == (*shape[: self.batch_axis], x.shape[1], *shape[self.batch_axis + 1 :])
-            for leaf, (shape, dtype) in zip(leaves, like, strict=True)
-        )
+        return fits(hx, spec, like, x.shape[1], self.batch_axis)
 
     def _check_width(self, x: Tensor, name: str) -> None:
         own = self._like.dtype
@@ -392,24 +375,11 @@ class Stack(Recurrent):
         return F.dropout(x, self.dropout, self.training) if self.dropout else x
 
     def _join(self, cells: list[Any]) -> State:
-        if self.batch_axis == 0:
-            return tuple(cells)
-        if isinstance(cells[0], Tensor):
-            return torch.stack(cells)  # memory of its own: the last state may be a part of the output
-        return tree_map(lambda *leaves: torch.stack(leaves), cells[0], *cells[1:])
+        return join_cells(cells, self.batch_axis)
 
     def _split(self, state: State) -> list[Any]:
-        if self.batch_axis == 0:
-            return list(state)
-        if isinstance(state, Tensor):
-            return list(state.unbind(0))
-        return [tree_map(lambda leaf, i=i: leaf[i], state) for i in range(len(self._layers))]
+        return split_cells(state, self.batch_axis, len(self._layers))
 
     def _reverse(self, x: Tensor, lengths: Tensor | None) -> Tensor:
-        """Turn every sequence around within its own length."""
-        if lengths is None:
-            return x.flip(-3 if self.input_axes == 1 else 0)  # members may stand in front of time
-        times = torch.arange(x.shape[0], device=x.device)[:, None]
-        ends = lengths.to(x.device)
-        index = torch.where(times < ends, ends - 1 - times, times)
-        return x.gather(0, index.reshape(*index.shape, *[1] * (x.dim() - 2)).expand_as(x))
+        # Members may stand in front of time.
+        return reverse(x, lengths, time=-3 if self.input_axes == 1 else 0)

@@ -15,10 +15,13 @@ __all__ = [
     "as_type",
     "check_state",
     "complex_of",
+    "fits",
     "flatten",
     "index_batch",
     "insert_batch",
+    "join_cells",
     "remove_batch",
+    "split_cells",
     "unflatten",
 ]
 
@@ -81,6 +84,33 @@ def check_state(state: State, like: State) -> None:
             raise expected("hx", _describe(like), Description(_describe(state)))
         if leaf.dtype != want.dtype and not (_counts(leaf) and torch.is_autocast_enabled(leaf.device.type)):
             raise expected("hx", f"of type {want.dtype}", leaf.dtype)
+
+
+def fits(state: State, spec: Any, like: list[tuple[torch.Size, torch.dtype]], batch: int, axis: int) -> bool:
+    """Say whether a state has a known structure: leaves of these shapes, but for the batch, and types."""
+    leaves, came = tree_flatten(state)
+    return bool(came == spec) and all(
+        isinstance(leaf, Tensor) and leaf.dtype == dtype and leaf.shape == (*shape[:axis], batch, *shape[axis + 1 :])
+        for leaf, (shape, dtype) in zip(leaves, like, strict=True)
+    )
+
+
+def join_cells(cells: list[State], axis: int) -> State:
+    """Return the states of a stack's cells as one: a tuple where the batch is in front, else torch's layout."""
+    if axis == 0:
+        return tuple(cells)
+    if isinstance(cells[0], Tensor):
+        return torch.stack(cells)  # memory of its own: the last state may be a part of the output
+    return tree_map(lambda *leaves: torch.stack(leaves), cells[0], *cells[1:])
+
+
+def split_cells(state: State, axis: int, count: int) -> list[State]:
+    """Invert `join_cells`: the states of `count` cells."""
+    if axis == 0:
+        return list(state)
+    if isinstance(state, Tensor):
+        return list(state.unbind(0))
+    return [tree_map(lambda leaf, i=i: leaf[i], state) for i in range(count)]
 
 
 def as_type(state: State, dtype: torch.dtype) -> State:

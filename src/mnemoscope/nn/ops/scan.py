@@ -12,7 +12,7 @@ from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 from mnemoscope.core.errors import UserError
 
-__all__ = ["forward_mode", "mask_of", "scan", "transforming"]
+__all__ = ["forward_mode", "mask_of", "reverse", "scan", "transforming"]
 
 State = TypeVar("State")
 
@@ -61,6 +61,16 @@ def mask_of(lengths: Tensor | None, x: Tensor) -> Bool[Tensor, "time batch"] | N
     if lengths is None:
         return None
     return torch.arange(x.shape[0], device=x.device)[:, None] < lengths.to(x.device)
+
+
+def reverse(x: Tensor, lengths: Tensor | None, time: int = 0) -> Tensor:
+    """Turn every sequence around within its own length; all are full where `lengths` is None, along the axis `time`."""
+    if lengths is None:
+        return x.flip(time)
+    times = torch.arange(x.shape[0], device=x.device)[:, None]
+    ends = lengths.to(x.device)
+    index = torch.where(times < ends, ends - 1 - times, times)
+    return x.gather(0, index.reshape(*index.shape, *[1] * (x.dim() - 2)).expand_as(x))
 
 
 def transforming() -> bool:
