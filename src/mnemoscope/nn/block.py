@@ -95,6 +95,17 @@ class Block(Parallel):
         """Return what the input contributes, for all steps at once."""
         return F.linear(x, w["weight_ih"], w.get("bias"))
 
+    @property
+    def cell_blocks(self) -> tuple[int, int, int] | None:
+        """Groups, rows and columns into which the state of a cell falls apart, as `transition_blocks` says."""
+        return None
+
+    @property
+    def transition_blocks(self) -> tuple[int, int, int] | None:
+        """Those of the cell, where it is the only one and no convolution stands before it."""
+        alone = self.num_layers == 1 and self.directions == 1 and not self.convolves
+        return self.cell_blocks if alone else None
+
     def start_cell(self, w: Weights, batch: int, **factory: Any) -> Any:
         """Return the state of a cell before the first input: zeros."""
         return self._zeros(batch, self.hidden_size, **factory)
@@ -269,6 +280,11 @@ class LinearAttention(Heads):
     def key_size(self) -> int | None:
         """d_k."""
         return self.head_size
+
+    @property
+    def cell_blocks(self) -> tuple[int, int, int] | None:
+        """The rows of all heads."""
+        return self.hidden_size, 1, self.head_size
 
     def advance_cell(self, w: Weights, a: Any, state: Tensor) -> tuple[Tensor, Tensor]:
         """Advance by one step."""

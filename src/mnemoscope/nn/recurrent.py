@@ -117,6 +117,15 @@ class Recurrent(Network):
         return state
 
     @property
+    def transition_blocks(self) -> tuple[int, int, int] | None:
+        """How the state falls apart under h_t = A(x_t) h_{t-1} + b(x_t): (groups, rows, columns); None: it does not.
+
+        The flat state is then that many matrices of rows x columns, and A multiplies each of them from the left by a
+        square matrix of its own: measures compute with these, and never form A.
+        """
+        return None
+
+    @property
     def state_size(self) -> int | None:
         """Real numbers in the state of one example; None when it grows with time and no `capacity` was given."""
         if self.grows and self.capacity is None:

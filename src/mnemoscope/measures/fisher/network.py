@@ -15,9 +15,11 @@ from mnemoscope.core import memory
 from mnemoscope.core.arrays import non_negative, positive, vector
 from mnemoscope.core.errors import UserError, expected, positive_int
 from mnemoscope.core.result import Result, result
+from mnemoscope.measures.blocks import Blocks, blocks_of
 from mnemoscope.measures.dynamics import Dynamics, Jacobians, few_threads
 from mnemoscope.measures.fisher.conventions import trusted_digits
 from mnemoscope.measures.fisher.linearised import BLOCK, SETTLED, Propagated, best_direction, information, propagate
+from mnemoscope.measures.fisher.structured import Driven, block_memory
 from mnemoscope.measures.fisher.vector import FisherMemory, fisher_memory
 from mnemoscope.measures.registry import Cost, measure
 from mnemoscope.measures.trajectory import constant_jacobians, drive
@@ -171,7 +173,9 @@ def network_fisher_memory(
 
     Notes
     -----
-    Cost: O(trajectories T S^3) time for S numbers in the state, and O(trajectories T S d) memory for d inputs.
+    Cost: O(trajectories T S^3) time for S numbers in the state, and O(trajectories T S d) memory for d inputs. Networks
+    whose state falls apart (`transition_blocks`: diagonal recurrences, linear attention, delta rules) take
+    O(trajectories T (G m^3 + S (m + d))) for G groups of m rows.
 
     References
     ----------
@@ -194,6 +198,9 @@ def network_fisher_memory(
     flow = Dynamics.of(network, WHAT, device=device)
     along = None if direction is None else _direction(direction, flow.input_size)
     with few_threads(flow.size):
+        blocks = blocks_of(flow)
+        if blocks is not None:
+            return _of_blocks(blocks, along, noise, horizon, steps, Driven(count, spread, before, seed))
         fixed = constant_jacobians(flow)
         if fixed is not None:
             return linear_memory(fixed, flow.readout(), along, noise, horizon, steps)
@@ -237,7 +244,38 @@ def _require_digits(found: Propagated) -> None:
 def _finish(found: Propagated, direction: Float[np.ndarray, " input"] | None, noise: float) -> NetworkFisherMemory:
     answers = found.answers()
     along = best_direction(answers) if direction is None else direction
-    curves = information(answers, along) / noise
+    return _estimate(information(answers, along) / noise, along, noise, found, found.units)
+
+
+def _of_blocks(
+    blocks: Blocks,
+    direction: Float[np.ndarray, " input"] | None,
+    noise: float,
+    horizon: int | None,
+    steps: int,
+    driven: Driven,
+) -> NetworkFisherMemory:
+    """Return the memory of a network whose state falls apart, by its parts."""
+    if blocks.constant and horizon is None:
+        _radius(blocks.constant[0])
+    found = block_memory(blocks, steps, driven, until_settled=horizon is None)
+    along = found.best_direction() if direction is None else direction
+    curves, size = found.information(along) / noise, blocks.flow.size
+    if not found.linear:
+        if horizon is not None:
+            _require_digits(found.noise)
+        return _estimate(curves, along, noise, found.noise, size)
+    digits = trusted_digits(found.noise.error)
+    return _result(curves[:, 0], float(curves.sum()), along, noise, found.noise.tail, digits, size)
+
+
+def _estimate(
+    curves: Float[np.ndarray, "lags trajectories"],
+    direction: Float[np.ndarray, " input"],
+    noise: float,
+    found: Propagated,
+    size: int,
+) -> NetworkFisherMemory:
     totals = curves.sum(0)
     return NetworkFisherMemory(
         status="estimate",
@@ -252,14 +290,14 @@ def _finish(found: Propagated, direction: Float[np.ndarray, " input"] | None, no
         total=float(totals.mean()),
         stderr=float(_stderr(totals)),
         curve_stderr=_stderr(curves),
-        direction=along,
+        direction=direction,
         totals=totals,
         horizon=len(curves),
         settled=found.tail < SETTLED,
         tail=found.tail,
         linear=False,
         noise=noise,
-        size=found.units,
+        size=size,
     )
 
 
@@ -292,7 +330,7 @@ def linear_memory(
     """Return the memory of h = A h + B u s + z; `steps` are the horizon, or the longest one where that is None."""
     whole = readout.shape[0] == readout.shape[1]
     if horizon is None:
-        radius = _radius(fixed)
+        radius = _radius(fixed.state)
         settles = -math.log(1e-12) < -2 * steps * math.log(max(radius, 1e-300))
         if whole:
             span = None if settles else steps
@@ -307,8 +345,8 @@ def linear_memory(
     return _result(curve, float(curve.sum()), along, noise, found.tail, trusted_digits(found.error), found.units)
 
 
-def _radius(fixed: Jacobians) -> float:
-    radius = float(torch.linalg.eigvals(fixed.state[0]).abs().max())
+def _radius(matrices: Float[Tensor, "*many n n"]) -> float:
+    radius = float(torch.linalg.eigvals(matrices).abs().max())
     if radius > 1 + _ROUNDING:
         raise UserError(
             f"{WHAT} needs a stable network for an unlimited horizon, got a linear one of spectral radius "

@@ -63,6 +63,11 @@ class DeltaNet(Heads):
         """d_k."""
         return self.head_size
 
+    @property
+    def cell_blocks(self) -> tuple[int, int, int] | None:
+        """Heads."""
+        return self.heads, self.head_size, self.head_size
+
     def declare_cell(self, layer: Layer, size: int) -> None:
         """Create the rows of q, k and v, and beta."""
         bound = uniform(1 / math.sqrt(size))

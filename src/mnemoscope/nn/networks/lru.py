@@ -67,6 +67,11 @@ class LRU(Block):
         self.radii, self.phase = tuple(radii), phase
         super().__init__(input_size, hidden_size, num_layers, **common)
 
+    @property
+    def cell_blocks(self) -> tuple[int, int, int] | None:
+        """Complex units."""
+        return self.hidden_size, 2, 1
+
     def declare_cell(self, layer: Layer, size: int) -> None:
         """Create Lambda, gamma, B (rows in pairs: real, imaginary), C (columns in pairs) and D."""
         n = self.hidden_size

@@ -73,6 +73,11 @@ class Mamba(Block):
         """The decays."""
         return "real diagonal" if self.negative_eigenvalues else "non-negative"
 
+    @property
+    def cell_blocks(self) -> tuple[int, int, int] | None:
+        """All numbers."""
+        return self.hidden_size * self.order, 1, 1
+
     def declare_cell(self, layer: Layer, size: int) -> None:
         """Create the rows of B, C and W_1, then W_2, b, A and D."""
         n = self.hidden_size

@@ -60,6 +60,11 @@ class Mamba2(Heads):
         """The size of B and C."""
         return self.order
 
+    @property
+    def cell_blocks(self) -> tuple[int, int, int] | None:
+        """Heads, whose matrices have one decay."""
+        return self.heads, 1, self.order * self.head_size
+
     def declare_cell(self, layer: Layer, size: int) -> None:
         """Create the rows of v, B and C, Delta, the rates and D."""
         bound = uniform(1 / math.sqrt(size))

@@ -25,6 +25,11 @@ class _Minimal(Block):
     parts: ClassVar[tuple[str, ...]] = ("convolution", "mlp", "gate")
     gates: ClassVar[int]
 
+    @property
+    def cell_blocks(self) -> tuple[int, int, int] | None:
+        """Units."""
+        return self.hidden_size, 1, 1
+
     def declare_cell(self, layer: Layer, size: int) -> None:
         """Create the rows of the gates and of the candidate, in this order."""
         rows = (self.gates + 1) * self.hidden_size

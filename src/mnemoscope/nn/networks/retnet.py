@@ -63,6 +63,11 @@ class RetNet(Heads):
         """d_k."""
         return self.head_size
 
+    @property
+    def cell_blocks(self) -> tuple[int, int, int] | None:
+        """Heads."""
+        return self.heads, self.head_size, self.head_size
+
     def declare_cell(self, layer: Layer, size: int) -> None:
         """Create the rows of q, k and v."""
         self.parameter("weight_ih", 3 * self.hidden_size, size, role="input")

@@ -39,6 +39,11 @@ class RGLRU(Block):
 
     square: ClassVar[bool] = True
 
+    @property
+    def cell_blocks(self) -> tuple[int, int, int] | None:
+        """Units."""
+        return self.hidden_size, 1, 1
+
     def declare_cell(self, layer: Layer, size: int) -> None:
         """Create the gates and Lambda."""
         n = self.hidden_size

@@ -80,6 +80,11 @@ class S4(Block):
         self.order, self.steps = order, tuple(steps)
         super().__init__(input_size, hidden_size, num_layers, **common)
 
+    @property
+    def cell_blocks(self) -> tuple[int, int, int] | None:
+        """Features."""
+        return self.hidden_size, self.order, 1
+
     def declare_cell(self, layer: Layer, size: int) -> None:
         """Create Delta, C and D, and of each group Lambda, P and B."""
         n, modes = self.hidden_size, self.order // 2

@@ -76,6 +76,11 @@ class S4D(Block):
         self.init = choice("init", init, ("legs", "lin", "inv", "real"))
         super().__init__(input_size, hidden_size, num_layers, **common)
 
+    @property
+    def cell_blocks(self) -> tuple[int, int, int] | None:
+        """Complex modes of all features."""
+        return self.hidden_size * self.order // 2, 2, 1
+
     def declare_cell(self, layer: Layer, size: int) -> None:
         """Create Delta, A, C and D."""
         n, modes = self.hidden_size, self.order // 2
