@@ -16,6 +16,7 @@ from mnemoscope.studies.machinery import (
     HeatMapOf,
     Holds,
     Ordered,
+    Ranked,
     TableOf,
     collected,
     draw_gallery,
@@ -52,7 +53,9 @@ def test_runs_are_kept_and_shared(tmp_path: Path, counted) -> None:
     assert CALLS == [1, 2, 3]
     assert [outcome.summary["square"] for outcome in first] == [1, 4]
     assert [outcome.summary["square"] for outcome in again] == [4, 1, 9]
-    assert again[0].seconds == pytest.approx(first[1].seconds, abs=1e-3)
+    assert (again[0].seconds, again[0].processor) == (first[1].seconds, first[1].processor)
+    assert "of processor time" in facts_of(first)["runs"]
+    assert "processor" not in facts_of([Outcome(first[0].spec, {}, 1.0)])["runs"]
 
 
 def test_collecting_runs_nothing(tmp_path: Path, counted) -> None:
@@ -110,6 +113,17 @@ def test_smoke_scale_of_exact_studies_gives_a_page(name: str, tmp_path: Path) ->
     finding = study.analyse(outcomes, "smoke")
     assert finding.verdict in VERDICTS
     assert finding.verdict in render(study_page(study, finding, "smoke", facts_of(outcomes)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in STUDIES if STUDIES[name].trained])
+def test_smoke_scale_of_trained_studies_gives_a_page(name: str, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.delenv("MNEMOSCOPE_DATA", raising=False)
+    study = STUDIES[name]
+    outcomes = list(execute(study.plan("smoke"), tmp_path))
+    finding = study.analyse(outcomes, "smoke")
+    assert {part.verdict for part in finding.parts} == {NO_VERDICT}
+    assert study.shortened("smoke") in render(study_page(study, finding, "smoke", facts_of(outcomes)))
 
 
 @pytest.mark.parametrize(("M", "R", "T"), [(2, 3, 4), (3, 2, 4), (3, 3, 4), (2, 4, 6)])
@@ -196,6 +210,23 @@ def test_rules_are_data() -> None:
     assert rising.judge(ROWS, "paper").verdict == "not reproduced"
 
 
+def test_groups_are_ranked_case_by_case() -> None:
+    rule = Ranked(claim="c", column="score", by="net", groups=("a", "b"), cases=("T",))
+    found = rule.judge(ROWS, "laptop")
+    assert found.verdict == "trend reproduced at smaller scale"
+    assert found.measured == "mean score: 2.5 at a, 3.5 at b (2); 4.5 at a, 5.5 at b (4)"
+    assert found.rule == "mean score rises from a, b, in every case of T"
+    assert rule.judge(ROWS[1:], "paper").measured == "mean score: 4.5 at a, 5.5 at b (4)"
+    far = Ranked(claim="c", column="score", by="net", groups=("a", "b"), margin=1.5)
+    assert far.judge(ROWS, "paper").verdict == "not reproduced"
+    none = [{**row, "score": None} for row in ROWS[:2]] + ROWS[2:]
+    assert "none at a" in far.judge(none, "paper").measured
+    assert far.judge(none, "paper").verdict == "reproduced"
+    assert far.judge([{**row, "score": None} for row in ROWS], "paper").verdict == "not reproduced"
+    falls = Ranked(claim="c", column="score", by="net", groups=("b", "a"), direction="falls", margin=-0.5)
+    assert falls.judge(ROWS, "paper").verdict == "reproduced"
+
+
 def test_displays_read_columns() -> None:
     words = {"name": "n", "title": "t", "alt": "a", "how": "h", "x_title": "x", "y_title": "y"}
     curves = CurvesOf(x="T", y="score", by="net", **words).drawing(ROWS)
@@ -204,6 +235,9 @@ def test_displays_read_columns() -> None:
         ("b", [2, 4], [3.5, 5.5]),
     ]
     assert (curves.series[0].lower, curves.series[0].upper) == ([2.0, 4.0], [3.0, 5.0])
+    row = {"net": "a", "steps": [1, 2], "loss": [[1.0, 4.0], [3.0, 6.0]]}
+    (whole,) = CurvesOf(x="steps", y="loss", by="net", **words).drawing([row]).series
+    assert (whole.y, whole.lower, whole.upper) == ([2.0, 5.0], [1.0, 4.0], [3.0, 6.0])
     bars = BarsOf(group="T", y="one", by="net", **words).drawing(ROWS)
     assert (bars.groups, bars.series[1].y, bars.series[1].lower) == (["2", "4"], [1.0, 2.0], None)
     grid = HeatMapOf(x="T", y="net", value="one", value_title="v", **words).drawing(ROWS[:3])

@@ -1,11 +1,11 @@
 """Machinery of studies: what every study shares, so that one is a small declaration."""
 
-from mnemoscope.studies.machinery import kinds
+from mnemoscope.studies.machinery import kinds, trainings
 from mnemoscope.studies.machinery.displays import BarsOf, CurvesOf, HeatMapOf, TableOf
 from mnemoscope.studies.machinery.execution import EXECUTORS, collected, execute, executor
 from mnemoscope.studies.machinery.gallery import draw_gallery, facts_of, read_result, save_result
 from mnemoscope.studies.machinery.page import study_page
-from mnemoscope.studies.machinery.rules import NO_VERDICT, VERDICTS, Holds, Ordered, Part
+from mnemoscope.studies.machinery.rules import NO_VERDICT, VERDICTS, Holds, Ordered, Part, Ranked
 from mnemoscope.studies.machinery.study import SCALES, STUDIES, Finding, Outcome, Row, RunSpec, Study, declared, grid
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "Ordered",
     "Outcome",
     "Part",
+    "Ranked",
     "Row",
     "RunSpec",
     "Study",
@@ -37,4 +38,5 @@ __all__ = [
     "read_result",
     "save_result",
     "study_page",
+    "trainings",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -112,8 +112,8 @@ class FigureOf(Display, ABC):
 class CurvesOf(FigureOf):
     """Curves of one column over another, one for each value of `by`, with bands from the least to the largest value.
 
-    A row has one number of `y`, or one for each seed; several rows at one place are taken together. Where `x` and `y`
-    are whole curves (sequences of one length) each row is a curve.
+    A row has one number of `y`, or one for each seed; several rows at one place are taken together. Where `x` is a
+    whole sequence each row is a curve, or one for each seed.
     """
 
     x: str
@@ -147,7 +147,7 @@ class CurvesOf(FigureOf):
         entry = self.key.format(group)
         if rows and not np.isscalar(rows[0][self.x]):
             (row,) = rows
-            return Series(entry=entry, x=row[self.x], y=row[self.y])
+            return self._whole(entry, row)
         places = sorted({row[self.x] for row in rows})
         values = [
             np.concatenate(
@@ -163,6 +163,15 @@ class CurvesOf(FigureOf):
             lower=[float(one.min()) for one in values] if several else None,
             upper=[float(one.max()) for one in values] if several else None,
         )
+
+    def _whole(self, entry: str, row: Row) -> Series:
+        """Return a curve of one row: the values themselves, or the middle of the seeds with their range."""
+        values = np.asarray(row[self.y], dtype=float)
+        if values.ndim == 1:
+            return Series(entry=entry, x=row[self.x], y=row[self.y])
+        middle = [_middle(one, self.middle) for one in values.T]
+        several = {"lower": values.min(0).tolist(), "upper": values.max(0).tolist()} if len(values) > 1 else {}
+        return Series(entry=entry, x=row[self.x], y=middle, **several)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -228,9 +237,9 @@ class HeatMapOf(FigureOf):
 
 
 def sections(
-    displays: Sequence[Display], rows: Sequence[Row], command: str, references: tuple[str, ...]
+    displays: Sequence[Display], rows: Sequence[Row], command: str, references: tuple[str, ...], cut: str = ""
 ) -> list[Section]:
-    """Return the displays as sections of a page."""
+    """Return the displays as sections of a page; `cut`: what was left out, said with every figure."""
     found: list[dict[str, Any]] = []
     for display in displays:
         if display.section or not found:
@@ -239,7 +248,9 @@ def sections(
         if isinstance(display, TableOf):
             found[-1].setdefault("tables", []).append(display.table(rows))
         elif isinstance(display, FigureOf):
-            found[-1].setdefault("figures", []).append(display.figure(rows, command, references))
+            figure = display.figure(rows, command, references)
+            how = f"{figure.how} Cut here: {cut}." if cut else figure.how
+            found[-1].setdefault("figures", []).append(replace(figure, how=how))
     return [Section(**one) for one in found]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -65,17 +66,22 @@ def _kept(spec: RunSpec, home: Path) -> Outcome | None:
     record = runs.load(folder)
     if record.status != "finished" or record.summary is None:
         return None
-    return Outcome(spec, record.summary["result"], float(record.summary["seconds"]))
+    return Outcome(spec, record.summary["result"], *(record.summary.get(name) for name in ("seconds", "processor")))
 
 
 def _run(spec: RunSpec, home: Path) -> Outcome:
-    begin = time.monotonic()
+    begin, before = time.monotonic(), _processor()
     with runs.open(spec.content, folder=_folder(spec, home), kind="study") as run:
         try:
             found = dict(EXECUTORS[spec.kind](spec.settings, run.folder))
         except UserError as error:
             run.fail(str(error))
             raise
-        seconds = time.monotonic() - begin
-        run.finish({"result": found, "seconds": round(seconds, 3)})
-    return Outcome(spec, found, seconds)
+        took = {"seconds": round(time.monotonic() - begin, 3), "processor": round(_processor() - before, 3)}
+        run.finish({"result": found, **took})
+    return Outcome(spec, found, **took)
+
+
+def _processor() -> float:
+    """Return the processor seconds of this process and of those that it started, which have ended."""
+    return sum(os.times()[:4])

@@ -36,7 +36,9 @@ class Result:
 def facts_of(outcomes: Sequence[Outcome]) -> dict[str, str]:
     """Return what a page says of its runs: how many, how long, on what, when."""
     seconds = sum(outcome.seconds for outcome in outcomes)
-    told = {"runs": f"{len(outcomes)} in {duration(seconds)} of computing"}
+    known = [outcome.processor for outcome in outcomes if outcome.processor is not None]
+    processor = f" ({duration(sum(known))} of processor time)" if len(known) == len(outcomes) else ""
+    told = {"runs": f"{len(outcomes)} in {duration(seconds)} of computing{processor}"}
     return told | {name: str(value) for name, value in environment_facts().items()}
 
 
@@ -98,9 +100,10 @@ def _card(study: Study, finding: Finding, result: Result, pictured: bool) -> str
     rows = [(part.claim, part.measured, part.verdict) for part in finding.parts]
     claims = "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows)
     facts = result.facts
+    cut = study.shortened(result.scale)
     how = (
         f"{result.scale} scale, {facts['runs']}, {facts['date']}, mnemoscope {facts['mnemoscope']}, {facts['machine']}"
-    )
+    ) + (f"; cut: {cut}" if cut else "")
     return (
         f"## {study.name}: {study.title}\n\n{picture}"
         f"*{study.source}.* {study.claim}\n\n"

@@ -57,7 +57,7 @@ def study_page(study: Study, finding: Finding, scale: str, facts: Mapping[str, s
         entries=entries,
         summary=study.headlines(finding.rows),
         verdict=(_statement(finding),),
-        sections=[claims, *sections(study.displays, finding.rows, command, study.references)],
+        sections=[claims, *sections(study.displays, finding.rows, command, study.references, study.shortened(scale))],
         absent=absent,
         methods=study.methods.format(**study.settings(scale)),
         references=study.references,

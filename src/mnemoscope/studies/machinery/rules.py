@@ -5,6 +5,7 @@ A rule is declared with the study, before any run, and is printed on the page in
 
 from __future__ import annotations
 
+import math
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -17,7 +18,7 @@ import numpy as np
 from mnemoscope.core.errors import choice
 from mnemoscope.core.numbers import number
 
-__all__ = ["NO_VERDICT", "VERDICTS", "Holds", "Ordered", "Part", "Rule"]
+__all__ = ["NO_VERDICT", "VERDICTS", "Holds", "Ordered", "Part", "Ranked", "Rule"]
 
 Row = Mapping[str, Any]
 
@@ -205,6 +206,70 @@ class Ordered(Rule):
     def _least(self, rows: Sequence[Row], group: Any) -> Any:
         solved = [row for row in rows if row[self.by] == group and np.median(row[self.success]) < self.threshold]
         return min((row[self.column] for row in solved), default=None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ranked(Rule):
+    """The mean of a column, rising or falling from group to group in every case.
+
+    Attributes
+    ----------
+    column
+        One number, or one for each seed; None (nothing was mastered) is below every number.
+    by, groups
+        The column that divides the rows, and its values in their order.
+    direction
+        ``"rises"`` or ``"falls"``.
+    cases
+        Columns whose values make rows one case, such as the task; every case is looked at alone.
+    margin
+        By how much the means of neighbouring groups have to differ, at least; 0: at all. Negative: may be behind by.
+    """
+
+    column: str
+    by: str
+    groups: tuple[Any, ...]
+    direction: Literal["falls", "rises"] = "rises"
+    cases: tuple[str, ...] = ()
+    margin: float = 0.0
+
+    def decide(self, rows: Sequence[Row], scale: str) -> tuple[str, str]:
+        """Compare the means of neighbouring groups, case by case."""
+        found = self.means(rows)
+        held = [self._follows(own) for own in found.values()]
+        listed = "; ".join(
+            ", ".join(f"{'none' if value == -math.inf else number(value)} at {group}" for group, value in own.items())
+            + (f" ({', '.join(map(str, case))})" if case else "")
+            for case, own in found.items()
+        )
+        good = "reproduced" if scale == "paper" else "trend reproduced at smaller scale"
+        measured = f"mean {self.name(self.column)}: {listed or 'nothing measured'}"
+        return measured, good if held and all(held) else "not reproduced"
+
+    def means(self, rows: Sequence[Row]) -> dict[tuple[Any, ...], dict[Any, float]]:
+        """Return the mean of every group by case; of cases in which not all groups were measured nothing."""
+        found: dict[tuple[Any, ...], dict[Any, list[float]]] = {}
+        for row in rows:
+            own = found.setdefault(tuple(row[name] for name in self.cases), {})
+            values = row[self.column] if isinstance(row[self.column], list | tuple) else [row[self.column]]
+            own.setdefault(row[self.by], []).extend(-math.inf if value is None else value for value in values)
+        return {
+            case: {group: float(np.mean(own[group])) for group in self.groups}
+            for case, own in found.items()
+            if set(self.groups) <= set(own)
+        }
+
+    def words(self) -> str:
+        """Say what has to rise or fall, and by how much."""
+        far = "" if self.margin == 0 else f", each time by {number(self.margin)} or more"
+        cases = f", in every case of {' and '.join(map(self.name, self.cases))}" if self.cases else ""
+        order = ", ".join(map(str, self.groups))
+        return f"mean {self.name(self.column)} {self.direction} from {order}{far}{cases}{self._where()}"
+
+    def _follows(self, means: Mapping[Any, float]) -> bool:
+        sign = 1 if self.direction == "rises" else -1
+        steps = [sign * (after - before) for before, after in pairwise(means.values())]
+        return all(step > 0 if self.margin == 0 else step >= self.margin for step in steps)
 
 
 def _value(row: Row, side: float | str) -> Any:

@@ -61,11 +61,12 @@ def grid(kind: str, common: Mapping[str, Any] | None = None, /, **axes: Iterable
 
 @dataclass(frozen=True)
 class Outcome:
-    """Summary of a run, and how long it took."""
+    """Summary of a run, and how long it took: by the clock, and in processor time where that is known."""
 
     spec: RunSpec
     summary: Mapping[str, Any]
     seconds: float
+    processor: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,6 +121,8 @@ class Study:
         The few numbers at the top of the page.
     methods
         A paragraph for a paper with what differs from the document; ``{name}`` stands for a setting of the scale.
+    cut
+        What a scale below the document's own leaves out, in a few words that stand with every figure.
     caveats
         What a reader must know before believing it.
     trained
@@ -141,12 +144,17 @@ class Study:
     rows: Callable[[Outcome], list[Row]] = _row
     headlines: Callable[[Sequence[Row]], tuple[Headline, ...]] = _nothing
     subjects: int = 1
+    cut: str = ""
     caveats: tuple[str, ...] = ()
     trained: bool = False
 
     def settings(self, scale: str) -> Mapping[str, Any]:
         """Return the settings of a scale, or raise when there is no such scale."""
         return self.scales.get(choice("scale", scale, SCALES), {})
+
+    def shortened(self, scale: str) -> str:
+        """Return what a scale leaves out; nothing at paper scale."""
+        return "" if scale == "paper" else self.cut.format(**self.settings(scale))
 
     def plan(self, scale: str) -> list[RunSpec]:
         """Return the runs of a scale, cheapest first."""
