@@ -32,9 +32,13 @@ def test_a_budget_of_parameters_is_the_document_s(tmp_path: Path) -> None:
 
 
 def test_the_limit_is_the_hardest_level_that_most_seeds_master(tmp_path: Path) -> None:
-    settings = COMMON | {"task": "lag-copy", "task_settings": {"lag": 1, "length": 16, "dimensions": 1}, "iterations": 400}
-    settings |= {"lr": 1e-2, "axis": "lag", "grid": [1, 2, 5, 6], "criterion": 0.9, "hidden_size": 3, "failures": 1}
-    found = find_limit(settings | {"network": "linear-rnn", "validate_every": 50}, tmp_path)
+    settings = COMMON | {
+        "task": "lag-copy",
+        "task_settings": {"lag": 1, "length": 16, "dimensions": 1},
+        "iterations": 400,
+    }
+    settings |= {"lr": 1e-2, "axis": "lag", "grid": [1, 2, 5, 6], "criterion": 0.9, "hidden_size": 3}
+    found = find_limit(settings | {"network": "linear-rnn", "validate_every": 50, "failures": 1}, tmp_path)
     # Width 3 copies one number with a lag of at most 2 exactly.
     assert found["limit"] == 2
     assert list(found["levels"]) == ["1", "2", "5"]
