@@ -31,6 +31,9 @@ _SIZES = (-3, 2)
 
 _PROBE_STEPS = 8
 
+_ROWS = 2**22
+"""Numbers of the cotangents that are pulled back in one call."""
+
 
 @dataclass(frozen=True)
 class Jacobians:
@@ -208,18 +211,53 @@ class Dynamics:
     # Going back -------------------------------------------------------------------------------------
 
     def jacobians(self, inputs: Float[Tensor, "batch input"], state: State) -> Jacobians:
-        """Return the derivatives of one step for a whole batch of states: S pullbacks, mapped, of one call."""
+        """Return the derivatives of one step for a whole batch of states: S pullbacks, mapped, of one call.
+
+        A step that torch.func cannot map (an autograd function without rules for it) is repeated for every row.
+        """
         flat = self.flatten(state)
         batch, size = flat.shape
         rows = torch.eye(size, **self.factory)[:, None].expand(size, batch, size)
+        at_once = max(1, _ROWS // max(1, batch * size))
 
-        def differentiate() -> tuple[Tensor, Tensor]:
+        def mapped() -> tuple[Tensor, Tensor]:
             pull: Any = torch.func.vjp(lambda h, x: self.advance(x, h, state), flat, inputs)[1]
-            found: tuple[Tensor, Tensor] = torch.func.vmap(pull)(rows)
+            found: tuple[Tensor, Tensor] = torch.func.vmap(pull, chunk_size=at_once)(rows)
             return found
 
-        by_state, by_input = self.guarded(differentiate)
+        def repeated() -> tuple[Tensor, Tensor]:
+            parts = [self.pull_block(inputs, state, part) for part in rows.split(at_once)]
+            by_state, by_input = (torch.cat(each) for each in zip(*parts, strict=True))
+            return by_state, by_input
+
+        if self.known.get("mapped", True):
+            try:
+                by_state, by_input = self.guarded(mapped)
+                return Jacobians(by_state.transpose(0, 1), by_input.transpose(0, 1))
+            except UserError:
+                if not self.can(repeated):
+                    raise
+                self.known["mapped"] = False
+        by_state, by_input = self.guarded(repeated)
         return Jacobians(by_state.transpose(0, 1), by_input.transpose(0, 1))
+
+    def pull_block(
+        self, inputs: Float[Tensor, "batch input"], state: State, block: Float[Tensor, "block batch size"]
+    ) -> tuple[Tensor, Tensor]:
+        """Pull a block of cotangents back by plain autograd, with a copy of the states for each."""
+        count = len(block)
+        found = self.pull_back(inputs.repeat(count, 1), self.join([state] * count), block.flatten(0, 1))
+        by_state, by_input = (each.reshape(*block.shape[:2], -1) for each in found)
+        return by_state, by_input
+
+    @staticmethod
+    def can(compute: Callable[[], Any]) -> bool:
+        """Whether something can be computed of a step that somebody else wrote."""
+        try:
+            compute()
+        except (RuntimeError, TypeError, NotImplementedError, UserError):
+            return False
+        return True
 
     def pull_back(
         self,

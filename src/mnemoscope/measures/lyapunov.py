@@ -16,6 +16,7 @@ from mnemoscope.core.errors import expected, positive_int
 from mnemoscope.core.result import Result, result
 from mnemoscope.measures.dynamics import Dynamics, few_threads
 from mnemoscope.measures.registry import Cost, measure
+from mnemoscope.measures.tangent import Tangents
 from mnemoscope.measures.trajectory import Path, constant_jacobians, drive
 
 if TYPE_CHECKING:
@@ -50,19 +51,31 @@ _BLOCK = 16
 _BLOCKS = 10
 _EDGE = 1e-6
 """What single-precision weights leave of an exponent of zero."""
+_LEADING = 4
+"""Exponents, as a share of all (one in so many), up to which they are found by vectors and not by Jacobians."""
+_LARGEST = 2048
+"""Rows of a constant Jacobian up to which its exponents are taken from its eigenvalues."""
+_NEIGHBOURS = 4
+_FRAME = 1.25
+"""Bias of a mean over time, as a share of the difference of its halves, where the frame turns as 1/t."""
 
 
 @result
 class LyapunovExponents(Result):
-    """The Lyapunov spectrum.
+    """The Lyapunov spectrum, or the leading part of it.
 
     Attributes
     ----------
     exponents
         Nats per step, the largest first; minus infinity for directions that are lost within a step.
     stderr
-        Standard error of each, from the scatter between stretches of time and between trajectories; for a linear
-        network what rounding may have done to its eigenvalue.
+        Standard error of each, from the scatter between stretches of time and between trajectories, and from what the
+        first frame may have left in it (`frame_error`); for a linear network what rounding may have done to its
+        eigenvalue.
+    frame_error
+        The part of it by which another first frame would differ: seen as a trend in time beyond the scatter.
+    size
+        How many exponents there are in all.
     drift
         By how much the largest exponent of the second half of the time differs from that of the first: near zero when
         the transient is over.
@@ -76,27 +89,44 @@ class LyapunovExponents(Result):
     measure: ClassVar[str] = "lyapunov"
     references: ClassVar[tuple[str, ...]] = ("benettin1980",)
 
-    exponents: Float[np.ndarray, " size"]
-    stderr: Float[np.ndarray, " size"]
+    exponents: Float[np.ndarray, " count"]
+    stderr: Float[np.ndarray, " count"]
+    frame_error: Float[np.ndarray, " count"]
+    size: int
     drift: float
     horizon: int
     linear: bool
 
     @property
     def dimension(self) -> float:
-        """Kaplan and Yorke's dimension: how many directions the largest exponents keep from shrinking together."""
+        """Kaplan and Yorke's dimension: how many directions the largest exponents keep from shrinking together.
+
+        At least so many where not all exponents are known and their sum has not fallen below zero (`dimension_known`).
+        """
         sums = np.cumsum(self.exponents)
         kept = int((sums >= 0).sum())
         if kept == 0 or kept == len(sums):
             return float(kept)
         return kept + float(sums[kept - 1] / abs(self.exponents[kept]))
 
+    @property
+    def dimension_known(self) -> bool:
+        """Whether the known exponents suffice for the dimension."""
+        return len(self.exponents) == self.size or bool(self.exponents.sum() < 0)
+
+    def above(self, level: float) -> tuple[float, bool]:
+        """Return the share of all exponents that exceed a level, and whether it is known: else it is at least that."""
+        count = int((self.exponents > level).sum())
+        return count / self.size, count < len(self.exponents) or len(self.exponents) == self.size
+
     def __str__(self) -> str:
         top, error = self.exponents[0], self.stderr[0]
         sure = max(2 * error, _EDGE)
         says = "growing" if top > sure else "fading" if top < -sure else "at the edge"
         spread = "" if self.linear else f" ± {error:.2g}"
-        return f"largest Lyapunov exponent {top:.8g}{spread} nats per step ({says}), {len(self.exponents)} exponents"
+        count = len(self.exponents)
+        known = f"{count} exponents" if count == self.size else f"{count} of {self.size} exponents"
+        return f"largest Lyapunov exponent {top:.8g}{spread} nats per step ({says}), {known}"
 
     def plot(self) -> chart.Chart:
         """Draw the spectrum; exponents of minus infinity are left out."""
@@ -114,7 +144,12 @@ class LyapunovExponents(Result):
         )
 
 
-_COST = Cost(time={"B T S^3": 2.5e-10, "B T": 1e-4}, memory="B T S", sizes={"T": "horizon", "B": "trajectories"})
+_COST = Cost(
+    time={"B T S^2 M": 2.5e-10, "B T": 1e-4},
+    memory="B T S",
+    sizes={"T": "horizon", "B": "trajectories", "M": lambda given: given["count"] or given["S"]},
+    letters={"M": "exponents"},
+)
 
 
 @measure(
@@ -142,8 +177,14 @@ def lyapunov_exponents(
         A_t Q_{t-1} = Q_t R_t, \quad \lambda_i = \frac{1}{T} \sum_t \ln |(R_t)_{ii}|, \quad
         A_t = \frac{\partial h_t}{\partial h_{t-1}}
 
-    along trajectories, with a QR decomposition at every step. Where the Jacobian is the same everywhere, as in a linear
-    network, the exponents are ln |eigenvalues|, exactly.
+    along trajectories, with a QR decomposition at every step. The leading exponents of a large state are found by as many
+    cotangents, taken backward through the steps: the product of the transposed Jacobians in reverse has the same
+    exponents, and no Jacobian is formed. Where the Jacobian is the same everywhere, as in a linear network, the
+    exponents are ln |eigenvalues|, exactly.
+
+    A frame that starts at random turns into its directions at the rate of the gaps between exponents, which are small
+    in a large state: what is left of that shows as a trend in time, and where it is more than the scatter it is part of
+    the error.
 
     Parameters
     ----------
@@ -154,7 +195,7 @@ def lyapunov_exponents(
     horizon
         Steps to average over.
     transient
-        Steps before them, in which the frame Q turns into its directions.
+        Steps that are not counted, in which the frame Q turns into its directions.
     trajectories
         Trajectories to average over.
     scale
@@ -173,7 +214,8 @@ def lyapunov_exponents(
 
     Notes
     -----
-    Cost: O(trajectories T S^2 (S + count)) time for S numbers in the state. R_ii below the rounding error of its
+    Cost: O(trajectories T S^2 count) time for S numbers in the state; of more than a quarter of all exponents it is that
+    of all, O(trajectories T S^3). R_ii below the rounding error of its
     column cannot be told from zero and counts as zero: an exponent below about -30 is reported as minus infinity.
 
     References
@@ -198,9 +240,10 @@ def lyapunov_exponents(
     positive_int("trajectories", trajectories)
     with few_threads(flow.size):
         fixed = constant_jacobians(flow)
-        if fixed is not None and units.shape[0] == flow.size:
+        if fixed is not None and units.shape[0] == flow.size <= _LARGEST:
             return _of_matrix(fixed.state[0].cpu().numpy(), wanted)
-        _COST.require_end(_WHAT, S=flow.size, T=skipped + steps, B=trajectories)
+        leading = _LEADING * wanted <= units.shape[0]
+        _COST.require_end(_WHAT, S=flow.size, T=skipped + steps, B=trajectories, M=wanted if leading else flow.size)
         generator = torch.Generator().manual_seed(seed)
         path = drive(
             flow,
@@ -210,54 +253,100 @@ def lyapunov_exponents(
             washout=_zero_or_more("washout", washout),
             generator=generator,
         )
-        return _finish(_growth(path, units, wanted, generator)[skipped:])
+        growth = _backward_growth if leading else _forward_growth
+        return _finish(growth(path, units, wanted, generator)[skipped:], units.shape[0])
 
 
 def _zero_or_more(name: str, value: int) -> int:
     return 0 if isinstance(value, int) and value == 0 else positive_int(name, value)
 
 
-def _growth(
+def _first_frame(
+    path: Path, units: Float[Tensor, "units size"], count: int, generator: torch.Generator
+) -> Float[Tensor, "batch size count"]:
+    batch = path.inputs.shape[1]
+    frame = torch.randn(batch, units.shape[0], count, generator=generator, dtype=torch.float64).to(units)
+    return units.T @ torch.linalg.qr(frame).Q
+
+
+def _orthonormal(
+    moved: Float[Tensor, "batch size count"],
+) -> tuple[Float[Tensor, "batch size count"], Float[Tensor, "batch count"]]:
+    """Return an orthonormal frame of the moved one, and ln |R_ii|: minus infinity for what rounding alone has left."""
+    frame, triangle = torch.linalg.qr(moved)
+    size = triangle.diagonal(dim1=1, dim2=2).abs()
+    lost = size <= (4 + moved.shape[1]) * torch.finfo(moved.dtype).eps * moved.norm(dim=1)
+    return frame, torch.where(lost, -torch.inf, size.log())
+
+
+def _forward_growth(
     path: Path, units: Float[Tensor, "units size"], count: int, generator: torch.Generator
 ) -> Float[np.ndarray, "time batch count"]:
     """Return ln |R_ii| of every step."""
-    batch = path.inputs.shape[1]
-    frame = torch.randn(batch, units.shape[0], count, generator=generator, dtype=torch.float64).to(units)
-    frame = units.T @ torch.linalg.qr(frame).Q
-    rounding = (4 + units.shape[1]) * torch.finfo(units.dtype).eps
+    frame = _first_frame(path, units, count, generator)
     logs = []
     for part in path.forwards(0, _BLOCK):
         for jacobian in part.state:
-            moved = jacobian @ frame
-            frame, triangle = torch.linalg.qr(moved)
-            size = triangle.diagonal(dim1=1, dim2=2).abs()
-            lost = size <= rounding * moved.norm(dim=1)
-            logs.append(torch.where(lost, -torch.inf, size.log()))
+            frame, grown = _orthonormal(jacobian @ frame)
+            logs.append(grown)
     return torch.stack(logs).cpu().numpy()
 
 
-def _finish(logs: Float[np.ndarray, "time batch count"]) -> LyapunovExponents:
+def _backward_growth(
+    path: Path, units: Float[Tensor, "units size"], count: int, generator: torch.Generator
+) -> Float[np.ndarray, "time batch count"]:
+    """Return ln |R_ii| of every step of the transposed product, the last step first."""
+    frame = _first_frame(path, units, count, generator)
+    tangents, logs = Tangents(path, keep=False), []
+    for t in range(len(path.inputs) - 1, -1, -1):
+        moved = tangents.pull(t, frame.permute(2, 0, 1))[0]
+        frame, grown = _orthonormal(moved.permute(1, 2, 0))
+        logs.append(grown)
+    return torch.stack(logs).cpu().numpy()
+
+
+def _finish(logs: Float[np.ndarray, "time batch count"], size: int) -> LyapunovExponents:
     steps = logs.shape[0]
     exponents = logs.mean((0, 1))
     blocks = np.array_split(logs, min(_BLOCKS, steps))
     means = np.concatenate([block.mean(0) for block in blocks])
     finite = np.isfinite(exponents)
-    stderr = np.zeros_like(exponents)
+    scatter, trend = np.zeros_like(exponents), np.zeros_like(exponents)
     if len(means) > 1:
-        stderr[finite] = means[:, finite].std(0, ddof=1) / math.sqrt(len(means))
-    halves = [half.mean((0, 1))[0] for half in np.array_split(logs, 2)] if steps > 1 else [exponents[0]] * 2
+        scatter[finite] = means[:, finite].std(0, ddof=1) / math.sqrt(len(means))
+    if steps > 1:
+        first, second = (half.mean((0, 1)) for half in np.array_split(logs, 2))
+        trend[finite] = second[finite] - first[finite]
+    # The halves of a mean without a trend differ by chance, with twice its standard error.
+    frame = _FRAME * np.sqrt(np.maximum(trend**2 - 4 * scatter**2, 0.0))
     order = np.argsort(-exponents, kind="stable")
+    frame = np.where(finite[order], np.maximum(frame[order], _neighbours(frame[order])), 0.0)
     return LyapunovExponents(
         status="estimate",
         digits=None,
         assumptions=("the trajectories visit what the network visits in the long run",),
         cost=str(_COST),
         exponents=exponents[order],
-        stderr=stderr[order],
-        drift=float(halves[1] - halves[0]) if np.isfinite(halves).all() else 0.0,
+        stderr=np.hypot(scatter[order], frame),
+        frame_error=frame,
+        size=size,
+        drift=float(trend[0]),
         horizon=steps,
         linear=False,
     )
+
+
+def _neighbours(values: Float[np.ndarray, " count"]) -> Float[np.ndarray, " count"]:
+    """Return the root mean square over an exponent and those next to it.
+
+    Directions turn into each other: one exponent gains what its neighbours lose, and its own trend may pass zero.
+    """
+    window = np.ones(min(2 * _NEIGHBOURS + 1, 2 * len(values) - 1))
+    sums, counts = (np.convolve(each, window, mode="full") for each in (values**2, np.ones_like(values)))
+    first = (len(window) - 1) // 2
+    middle = slice(first, first + len(values))
+    found: np.ndarray = np.sqrt(sums[middle] / counts[middle])
+    return found
 
 
 def _of_matrix(matrix: Float[np.ndarray, "size size"], count: int) -> LyapunovExponents:
@@ -270,6 +359,8 @@ def _of_matrix(matrix: Float[np.ndarray, "size size"], count: int) -> LyapunovEx
         cost="O(S^3) time for S state numbers: the network is linear",
         exponents=exponents[:count],
         stderr=errors[:count],
+        frame_error=np.zeros(count),
+        size=len(matrix),
         drift=0.0,
         horizon=0,
         linear=True,

@@ -14,12 +14,16 @@ from mnemoscope.core import memory
 from mnemoscope.measures.dynamics import Dynamics, Jacobians
 from mnemoscope.nn.state import State
 
-__all__ = ["Path", "constant_jacobians", "drive"]
+__all__ = ["Path", "affine", "constant_jacobians", "drive"]
 
 _ENTRIES = 2**22
 """Entries of the Jacobians that are computed in one call: enough to fill the machine, few enough for its cache."""
 
 _PROBES = 24
+_COMPARED = 512
+"""Numbers in a state up to which Jacobians themselves are compared, to find out whether they are the same everywhere."""
+
+_LINEAR = 1e-10
 
 
 @dataclass(frozen=True)
@@ -123,7 +127,11 @@ def constant_jacobians(dynamics: Dynamics) -> Jacobians | None:
 
 def _constant_jacobians(dynamics: Dynamics) -> Jacobians | None:
     generator = torch.Generator().manual_seed(0)
-    batch = _PROBES if dynamics.size <= 512 else 4
+    if dynamics.size > _COMPARED:
+        # Several Jacobians of a large state do not fit: that it is linear is seen from its values, then one is enough.
+        silence = torch.zeros(1, dynamics.input_size, **dynamics.factory)
+        return dynamics.jacobians(silence, dynamics.start(1)) if affine(dynamics) else None
+    batch = _PROBES
     inputs, state = dynamics.probes(batch, generator)
     if not bool(dynamics.flatten(state).isfinite().all()):
         return None  # what is linear does not overflow in a few steps
@@ -133,6 +141,25 @@ def _constant_jacobians(dynamics: Dynamics) -> Jacobians | None:
         return None
     own = dynamics.jacobians(inputs, dynamics.probe_states(batch, generator))
     return first if _alike(own, first) else None
+
+
+@torch.no_grad()
+def affine(dynamics: Dynamics) -> bool:
+    """Whether f is affine: f of a midpoint is the midpoint of f, between states that occur and inputs of many sizes.
+
+    A midpoint of two states is a state, also where the numbers of a state have to sum to one.
+    """
+    generator = torch.Generator().manual_seed(0)
+    (x, state), (other_x, other) = dynamics.probes(16, generator), dynamics.probes(16, generator)
+
+    def after(x: Tensor, flat: Tensor) -> Tensor:
+        return dynamics.guarded(lambda: dynamics.advance(x, flat, state))
+
+    flat, other_flat = dynamics.flatten(state), dynamics.flatten(other)
+    first, second = after(x, flat), after(other_x, other_flat)
+    between = after((x + other_x) / 2, (flat + other_flat) / 2)
+    gap = (2 * between - first - second).abs().amax(dim=1)
+    return bool((gap <= _LINEAR * (first.abs() + second.abs()).amax(dim=1)).all())  # NaN is not below anything
 
 
 def _alike(found: Jacobians, first: Jacobians) -> bool:

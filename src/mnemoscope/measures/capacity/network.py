@@ -13,6 +13,7 @@ from torch import Tensor
 from mnemoscope.core.arrays import square, vector
 from mnemoscope.core.errors import Description, UserError, expected
 from mnemoscope.measures.dynamics import Dynamics
+from mnemoscope.measures.trajectory import affine
 
 __all__ = ["READS", "Simulator", "linear_matrices", "matrix_simulator", "network_simulator", "pair"]
 
@@ -20,7 +21,6 @@ READS = ("state", "output")
 """What the readout sees: `readout_state` (all of it: h and c of an LSTM), or what the network puts out."""
 
 WHAT = "memory_capacity"
-LINEAR = 1e-10
 MOST_LINEAR_UNITS = 1024
 
 Simulator = Callable[[Float[np.ndarray, "time batch"], int], Float[np.ndarray, "read batch units"]]
@@ -55,30 +55,11 @@ def linear_matrices(
     like = dynamics.start(1)
     size = dynamics.size
     read = dynamics.flatten(dynamics.network.readout_state(like)).shape[1]
-    if size > MOST_LINEAR_UNITS or read != size or not _affine(dynamics):
+    if size > MOST_LINEAR_UNITS or read != size or not affine(dynamics):
         return None
     along = input_direction(dynamics, direction)
     jacobians = dynamics.jacobians(torch.zeros(1, dynamics.input_size, **dynamics.factory), like)
     return jacobians.state[0].cpu().numpy(), (jacobians.input[0] @ along).cpu().numpy()
-
-
-@torch.no_grad()
-def _affine(dynamics: Dynamics) -> bool:
-    """Whether f is affine: f of a midpoint is the midpoint of f, between states that occur and inputs of many sizes.
-
-    A midpoint of two states is a state, also where the numbers of a state have to sum to one.
-    """
-    generator = torch.Generator().manual_seed(0)
-    (x, state), (other_x, other) = dynamics.probes(16, generator), dynamics.probes(16, generator)
-
-    def after(x: Tensor, flat: Tensor) -> Tensor:
-        return dynamics.guarded(lambda: dynamics.advance(x, flat, state))
-
-    flat, other_flat = dynamics.flatten(state), dynamics.flatten(other)
-    first, second = after(x, flat), after(other_x, other_flat)
-    between = after((x + other_x) / 2, (flat + other_flat) / 2)
-    gap = (2 * between - first - second).abs().amax(dim=1)
-    return bool((gap <= LINEAR * (first.abs() + second.abs()).amax(dim=1)).all())  # NaN is not below anything
 
 
 def matrix_simulator(W: Float[np.ndarray, "n n"], v: Float[np.ndarray, " n"]) -> Simulator:

@@ -19,13 +19,20 @@ _BACKWARD = (
     "The gradient of a random unit readout of the last state, rescaled on its way back so that none is lost; "
     "geometric mean over trajectories under standard normal inputs, then over seeds."
 )
-_FORWARD = "A QR decomposition of the state's Jacobian at every step, along trajectories under normal inputs."
+_FORWARD = (
+    "A QR decomposition of the state's Jacobian at every step, along trajectories under normal inputs; of states of more "
+    "than 64 numbers the leading 16 exponents."
+)
 
 _BACK = 100
 """Steps back of `at_100`."""
 
 _NEAR = -0.05
 """An exponent above this keeps a disturbance for twenty steps and more."""
+
+_LEADING = 16
+_WHOLE = 64
+"""Numbers in a state up to which all exponents are found, beyond it the leading ones."""
 
 _SHOWN = 64
 """Exponents in the chart: larger spectra are thinned."""
@@ -71,6 +78,9 @@ class Gradients(ProfileSection):
         """Return both measures."""
         few = {"horizon": 120, "transient": 30, "trajectories": 1, "washout": 50}
         more = {"horizon": 300, "transient": 60, "trajectories": 2}
+        if context.state_size > _WHOLE:
+            leading = min(_LEADING, context.facts.hidden_size or _LEADING)
+            few, more = {**few, "count": leading}, {**more, "transient": 100, "count": leading}
         return (
             Call("gradients", {"horizon": 200, "trajectories": 8 if context.quick else 16}),
             Call("lyapunov", few if context.quick else more),
@@ -83,16 +93,20 @@ class Gradients(ProfileSection):
         spectrum: LyapunovExponents = forward(network, context)
         lags = lag_grid(int(back.options["horizon"]))
         logs = norms.log_norms - norms.log_norms[0]
+        share, known = spectrum.above(_NEAR)
+        cut = f"{len(spectrum.exponents)} of {spectrum.size} exponents"
         gone = "" if np.isfinite(logs[_BACK]) else "the gradient is exactly zero there"
         return Measurement(
             scalars={
                 "rate": Scalar(value=norms.rate),
                 "at_100": Scalar(value=float(logs[_BACK]), note=gone),
                 "lyapunov_max": Scalar(value=float(spectrum.exponents[0]), stderr=float(spectrum.stderr[0])),
-                "lyapunov_dimension": Scalar(value=spectrum.dimension),
-                "near_zero": Scalar(value=float((spectrum.exponents > _NEAR).mean())),
+                "lyapunov_dimension": Scalar(
+                    value=spectrum.dimension, at_least="" if spectrum.dimension_known else cut
+                ),
+                "near_zero": Scalar(value=share, at_least="" if known else cut),
             },
-            data={"lags": lags, "log_norms": logs[lags], "law": norms.law, **_thinned(spectrum.exponents)},
+            data={"lags": lags, "log_norms": logs[lags], "law": norms.law, **_thinned(spectrum)},
             notes=tuple(f"Assumed: {each}." for each in dict.fromkeys((*norms.assumptions, *spectrum.assumptions))),
         )
 
@@ -120,8 +134,8 @@ class Gradients(ProfileSection):
         ]
 
 
-def _thinned(exponents: np.ndarray) -> dict[str, Any]:
+def _thinned(spectrum: LyapunovExponents) -> dict[str, Any]:
     """Return at most `_SHOWN` exponents, each with the share of directions that are above it."""
-    count = len(exponents)
+    count = len(spectrum.exponents)
     chosen = np.unique(np.linspace(0, count - 1, min(count, _SHOWN)).round().astype(int))
-    return {"share": (chosen + 1) / count, "exponents": exponents[chosen]}
+    return {"share": (chosen + 1) / spectrum.size, "exponents": spectrum.exponents[chosen]}
