@@ -177,8 +177,8 @@ def lyapunov_exponents(
         A_t Q_{t-1} = Q_t R_t, \quad \lambda_i = \frac{1}{T} \sum_t \ln |(R_t)_{ii}|, \quad
         A_t = \frac{\partial h_t}{\partial h_{t-1}}
 
-    along trajectories, with a QR decomposition at every step. The leading exponents of a large state are found by as many
-    cotangents, taken backward through the steps: the product of the transposed Jacobians in reverse has the same
+    along trajectories, with a QR decomposition at every step. The leading exponents of a large state are found by as
+    many cotangents, taken backward through the steps: the product of the transposed Jacobians in reverse has the same
     exponents, and no Jacobian is formed. Where the Jacobian is the same everywhere, as in a linear network, the
     exponents are ln |eigenvalues|, exactly.
 
@@ -214,9 +214,9 @@ def lyapunov_exponents(
 
     Notes
     -----
-    Cost: O(trajectories T S^2 count) time for S numbers in the state; of more than a quarter of all exponents it is that
-    of all, O(trajectories T S^3). R_ii below the rounding error of its
-    column cannot be told from zero and counts as zero: an exponent below about -30 is reported as minus infinity.
+    Cost: O(trajectories T S^2 count) time for S numbers in the state; of more than a quarter of all exponents it is
+    that of all, O(trajectories T S^3). R_ii below the rounding error of its column cannot be told from zero and counts
+    as zero: an exponent below about -30 is reported as minus infinity.
 
     References
     ----------
