@@ -21,7 +21,7 @@ _ENTRIES = 2**22
 
 _PROBES = 24
 _COMPARED = 512
-"""Numbers in a state up to which Jacobians themselves are compared, to find out whether they are the same everywhere."""
+"""Numbers in a state up to which Jacobians themselves are compared, to see whether they are the same everywhere."""
 
 _LINEAR = 1e-10
 

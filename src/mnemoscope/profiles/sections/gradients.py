@@ -20,8 +20,8 @@ _BACKWARD = (
     "geometric mean over trajectories under standard normal inputs, then over seeds."
 )
 _FORWARD = (
-    "A QR decomposition of the state's Jacobian at every step, along trajectories under normal inputs; of states of more "
-    "than 64 numbers the leading 16 exponents."
+    "A QR decomposition of the state's Jacobian at every step, along trajectories under normal inputs; of states of "
+    "more than 64 numbers the leading 16 exponents."
 )
 
 _BACK = 100
