@@ -29,7 +29,7 @@ class Tangents:
     .. math:: \text{pull: } (A_t^\top c,\ B_t^\top c), \qquad \text{push: } A_t v + B_t w
 
     with :math:`A_t` the derivative of a step by the state and :math:`B_t` that by the input. A pull is a vector-
-    Jacobian product; a push is the derivative of a pull by its cotangent, in which it is linear, and needs no forward mode. A
+    Jacobian product; a push is the derivative of a pull by its cotangent, and needs no forward mode. A
     step is linearised once and then applied to as many blocks as come, each in one call.
 
     A step that torch.func cannot map (an autograd function without rules for it) is taken by autograd with its states
