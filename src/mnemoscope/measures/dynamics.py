@@ -226,7 +226,7 @@ class Dynamics:
             return found
 
         def repeated() -> tuple[Tensor, Tensor]:
-            parts = [self.pull_block(inputs, state, part) for part in rows.split(at_once)]
+            parts = [self.pull_block(inputs, state, part) for part in torch.split(rows, at_once)]
             by_state, by_input = (torch.cat(each) for each in zip(*parts, strict=True))
             return by_state, by_input
 

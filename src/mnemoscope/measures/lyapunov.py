@@ -266,7 +266,8 @@ def _first_frame(
 ) -> Float[Tensor, "batch size count"]:
     batch = path.inputs.shape[1]
     frame = torch.randn(batch, units.shape[0], count, generator=generator, dtype=torch.float64).to(units)
-    return units.T @ torch.linalg.qr(frame).Q
+    first: Tensor = units.T @ torch.linalg.qr(frame).Q
+    return first
 
 
 def _orthonormal(
