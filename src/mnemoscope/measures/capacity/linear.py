@@ -27,7 +27,14 @@ from mnemoscope.theory.formulas.capacity import (
     working_precision,
 )
 
-__all__ = ["LinearCapacity", "finite_capacity", "linear_capacity", "noisy_capacity", "without_rounding_modes"]
+__all__ = [
+    "LinearCapacity",
+    "digits_of",
+    "finite_capacity",
+    "linear_capacity",
+    "noisy_capacity",
+    "without_rounding_modes",
+]
 
 EPS = float(np.finfo(float).eps)
 MOST_DECOMPOSITIONS = 400
@@ -148,7 +155,7 @@ def linear_capacity(W: Float[np.ndarray, "n n"], v: Float[np.ndarray, " n"], lag
     reached = _reached(W[np.ix_(units, units)], v[units])
     rank = len(reached.form.b)
     curve, rest = curve_to_tail(reached.form, least, most, TAIL * rank)
-    digits = min(reached.digits, _digits(abs(float(curve.sum()) + rest - rank) / rank))
+    digits = min(reached.digits, digits_of(abs(float(curve.sum()) + rest - rank) / rank))
     return LinearCapacity(curve, float(rank), rank, digits, radius, reached.note)
 
 
@@ -183,7 +190,7 @@ def _from_eigenvalues(W: Float[np.ndarray, "r r"], note: str = "") -> _Reached |
         return None
     forms = [takenaka_malmquist_form(each) for each in found]
     first, second = (leading_curve(form, min(4 * len(W), 1024)) for form in forms)
-    return _Reached(forms[0], _digits(float(np.abs(first - second).max())) - 1, note)
+    return _Reached(forms[0], digits_of(float(np.abs(first - second).max())) - 1, note)
 
 
 def _krylov_block(W: Float[np.ndarray, "n n"], v: Float[np.ndarray, " n"], rank: int) -> Float[np.ndarray, "r r"]:
@@ -210,7 +217,7 @@ def finite_capacity(
     rows = independent_units(W, v)
     rank = min(len(rows), horizon)
     curve = np.ones(horizon) if rank == horizon else _leverages(W, v, rows, horizon)
-    digits = _digits(abs(float(curve.sum()) - rank) / rank)
+    digits = digits_of(abs(float(curve.sum()) - rank) / rank)
     return LinearCapacity(curve[: None if lag is None else lag + 1], float(rank), rank, digits, radius, note)
 
 
@@ -319,5 +326,6 @@ def _fail(W: Float[np.ndarray, "n n"]) -> NoReturn:
     )
 
 
-def _digits(error: float) -> int:
+def digits_of(error: float) -> int:
+    """Return how many digits an error leaves."""
     return FULL_DIGITS if error <= 10.0**-FULL_DIGITS else max(0, math.floor(-math.log10(error)))

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from mnemoscope.core.errors import choice
+from mnemoscope.core.errors import UserError, choice
 from mnemoscope.core.result import Result, result
 from mnemoscope.measures.capacity.estimate import EstimateSettings, estimate, number_of_products, variance
 from mnemoscope.measures.capacity.linear import LinearCapacity, finite_capacity, linear_capacity, noisy_capacity
 from mnemoscope.measures.capacity.network import (
+    MOST_LINEAR_UNITS,
     READS,
     Simulator,
     linear_matrices,
@@ -20,6 +21,7 @@ from mnemoscope.measures.capacity.network import (
     network_simulator,
     pair,
 )
+from mnemoscope.measures.capacity.structured import block_capacity
 from mnemoscope.measures.dynamics import Dynamics, few_threads
 from mnemoscope.measures.registry import Cost, measure
 
@@ -161,6 +163,7 @@ def memory_capacity(
     regularisation: float = 1e-13,
     threshold: bool = False,
     exact: bool = True,
+    linearised: bool = False,
     seed: int = 0,
 ) -> MemoryCapacity:
     r"""Measure how much of its past input a network's state holds, for a linear readout.
@@ -216,6 +219,8 @@ def memory_capacity(
         Set estimates within four standard deviations of chance to zero, as Dambre et al. do; else they are unbiased.
     exact
         Compute linear networks exactly; False: simulate them as any other.
+    linearised
+        Measure the network's linearisation at rest, the state to which silence leads: exact for every network.
     seed
         Of the inputs.
 
@@ -227,8 +232,9 @@ def memory_capacity(
     Notes
     -----
     Cost of the exact value: O(N^3 + N^2 L) time for L lags, and up to 64 units (200 where the floats disagree with
-    themselves) the exact characteristic polynomial, about O(N^4). Cost of an estimate: O(T N^2 + T N M) time for T
-    samples and M products, O(T N) memory.
+    themselves) the exact characteristic polynomial, about O(N^4). Where the state falls apart into numbers or small
+    blocks (`transition_blocks`) it is O(N L), and `retnet`, which hears the square of the input, is exact, too. Cost of
+    an estimate: O(T N^2 + T N M) time for T samples and M products, O(T N) memory.
 
     Modes that only the rounding of the weights connects with the input do not count; weak couplings do.
 
@@ -267,28 +273,53 @@ def memory_capacity(
         dynamics = Dynamics.of(network, "memory_capacity", differentiable=False)
         size = dynamics.size
         simulator = network_simulator(dynamics, direction, read)
-        matrices = linear_matrices(dynamics, direction) if exact and read == "state" else None
+        if exact and read == "state":
+            found = block_capacity(dynamics, direction, experiment, linearised)
+            if found is not None:
+                return _of_parts(*found, size, experiment)
+            matrices = linear_matrices(dynamics, direction, linearised)
+    if linearised and not matrices:
+        raise UserError(
+            "memory_capacity with linearised=True needs exact=True, read='state' and at most "
+            f"{MOST_LINEAR_UNITS} numbers in a state that does not fall apart, got {size}"
+        )
     with few_threads(size):
         return _exact(*matrices, experiment) if exact and matrices else _estimated(simulator, experiment)
 
 
+def _of_parts(found: LinearCapacity, degree: int, size: int, asked: EstimateSettings) -> MemoryCapacity:
+    """Return the capacity of a network whose state hears one polynomial of the input."""
+    degrees = (np.arange(1, asked.degree + 1) == degree).astype(float)
+    scales = np.array(asked.scales or (), dtype=float)
+    return _result(found, degrees, size, scales, scales * 0 + found.total * degrees.sum())
+
+
 def _exact(W: Float[np.ndarray, "n n"], v: Float[np.ndarray, " n"], asked: EstimateSettings) -> MemoryCapacity:
     found = _linear(W, v, asked, asked.scale)
-    degrees = np.eye(asked.degree)[0]
     scales = np.array(asked.scales or (), dtype=float)
     totals = (
         np.array([_linear(W, v, asked, each).total for each in scales]) if asked.noise else scales * 0 + found.total
     )
+    return _result(found, np.eye(asked.degree)[0], len(W), scales, totals)
+
+
+def _result(
+    found: LinearCapacity,
+    degrees: Float[np.ndarray, " degrees"],
+    size: int,
+    scales: Float[np.ndarray, " scales"],
+    totals: Float[np.ndarray, " scales"],
+) -> MemoryCapacity:
     return MemoryCapacity(
         status="exact",
         digits=found.digits,
         assumptions=tuple(filter(None, ("the input is white", found.note))),
         cost="O(N^3 + N^2 L) time for L lags (O(N^4) for exact polynomials, N <= 64), O(N^2 + L) memory",
-        curve=found.curve,
-        total=found.total,
+        curve=degrees[0] * found.curve,
+        total=found.total * float(degrees.sum()),
         by_degree=found.total * degrees,
         profile=degrees[:, None] * found.curve,
-        size=len(W),
+        size=size,
         rank=found.rank,
         radius=found.radius,
         stderr=0.0,

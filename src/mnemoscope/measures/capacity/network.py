@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,9 @@ from mnemoscope.core.arrays import square, vector
 from mnemoscope.core.errors import Description, UserError, expected
 from mnemoscope.measures.dynamics import Dynamics
 from mnemoscope.measures.trajectory import affine
+from mnemoscope.nn.state import State
 
-__all__ = ["READS", "Simulator", "linear_matrices", "matrix_simulator", "network_simulator", "pair"]
+__all__ = ["READS", "Simulator", "linear_matrices", "matrix_simulator", "network_simulator", "pair", "rest"]
 
 READS = ("state", "output")
 """What the readout sees: `readout_state` (all of it: h and c of an LSTM), or what the network puts out."""
@@ -49,17 +51,32 @@ def input_direction(dynamics: Dynamics, direction: Any) -> Float[Tensor, " input
 
 
 def linear_matrices(
-    dynamics: Dynamics, direction: Any
+    dynamics: Dynamics, direction: Any, linearised: bool = False
 ) -> tuple[Float[np.ndarray, "n n"], Float[np.ndarray, " n"]] | None:
-    """Return (W, v) of a network whose next state is an affine function of state and input; None for all others."""
-    like = dynamics.start(1)
+    """Return (W, v) of a network whose next state is an affine function of state and input; None for all others.
+
+    Linearised, every network is one, at rest.
+    """
+    like = rest(dynamics) if linearised else dynamics.start(1)
     size = dynamics.size
     read = dynamics.flatten(dynamics.network.readout_state(like)).shape[1]
-    if size > MOST_LINEAR_UNITS or read != size or not affine(dynamics):
+    if size > MOST_LINEAR_UNITS or read != size or not (linearised or affine(dynamics)):
         return None
     along = input_direction(dynamics, direction)
     jacobians = dynamics.jacobians(torch.zeros(1, dynamics.input_size, **dynamics.factory), like)
     return jacobians.state[0].cpu().numpy(), (jacobians.input[0] @ along).cpu().numpy()
+
+
+@torch.no_grad()
+def rest(flow: Dynamics, steps: int = 100_000) -> State:
+    """Return the state to which silence leads."""
+    state, silence = flow.start(1), torch.zeros(1, flow.input_size, **flow.factory)
+    for _ in range(steps):
+        before, state = flow.flatten(state), flow.guarded(partial(flow.step, silence, state))[1]
+        now = flow.flatten(state)
+        if float((now - before).abs().max()) <= 1e-15 * float(now.abs().max()):
+            return state
+    raise UserError(f"{WHAT} with linearised=True needs a state of rest, and silence leads to none in {steps} steps")
 
 
 def matrix_simulator(W: Float[np.ndarray, "n n"], v: Float[np.ndarray, " n"]) -> Simulator:
