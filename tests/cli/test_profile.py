@@ -172,7 +172,7 @@ def test_a_users_class_and_its_arguments(call, fake):
     [
         (
             "cells.py:LowRank",
-            "cells.py:LowRank also needs rank; add --set rank=.. (in Python rank=..); it is called as ",
+            "cells.py:LowRank also needs rank; add --set rank=8 (in Python rank=8); it is called as ",
         ),
         ("cells.py:LowRank --set rnak=8", "cells.py:LowRank takes no 'rnak'; did you mean 'rank'?"),
         ("cells.py:LowRank --set 8", "--set must be NAME=VALUE, as in nonlinearity=relu, got '8'"),

@@ -188,7 +188,7 @@ def test_counting_leaves_the_random_numbers_alone():
         (
             (ByPlace, 4096, 4, 2),
             {},
-            "ByPlace cannot be built with input_size, hidden_size, num_layers: it is",
+            "ByPlace cannot be built with num_layers: it is",
         ),
         ((lambda a, n: nn.Linear(a, 3), 4096, 4), {}, "has 15 parameters at every size"),
         ((lambda a, n: 7, 4096, 4), {}, "<lambda> must be a class or a function that builds a torch.nn.Module, got 7"),

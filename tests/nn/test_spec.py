@@ -1,5 +1,6 @@
 """Descriptions of networks: one seed gives one set of weights, sizes reach every constructor, and records come back."""
 
+import dataclasses
 import json
 
 import pytest
@@ -22,6 +23,45 @@ class ByPlace(nn.GRUCell):
         super().__init__(d, n)
 
 
+class InAuthorsWords(nn.GRUCell):
+    def __init__(self, nhid, expansion_factor=2, gamma=0.5, n_inp=3):
+        assert (expansion_factor, gamma) == (2, 0.5)
+        super().__init__(n_inp, nhid)
+
+
+class OneWidth(nn.GRUCell):
+    def __init__(self, d_model, mode="fast"):
+        super().__init__(d_model, d_model)
+
+
+class InAndOut(nn.GRUCell):
+    def __init__(self, in_features, out_features, **more):
+        assert not more
+        super().__init__(in_features, out_features)
+
+
+@dataclasses.dataclass
+class TheirConfig:
+    d_model: int
+    d_state: int = 16
+
+
+class Configured(nn.GRUCell):
+    def __init__(self, config: TheirConfig):
+        super().__init__(config.d_state, config.d_model)
+
+
+class Namespaced(nn.GRUCell):
+    def __init__(self, args):
+        super().__init__(args.ninp, args.nhid)
+
+
+class Oscillator(nn.GRUCell):
+    def __init__(self, n_inp, n_hid, dt, gamma, epsilon):
+        assert (dt, gamma, epsilon) == (0.042, 2.7, 4.7)
+        super().__init__(n_inp, n_hid)
+
+
 class LowRank(nn.GRUCell):
     def __init__(self, input_size, hidden_size, rank, *, gain):
         super().__init__(input_size, hidden_size)
@@ -39,12 +79,30 @@ def fixed():
         (ByName, {"hidden_size": 5}, (1, 5)),
         (ByPlace, {"hidden_size": 5, "input_size": 2}, (2, 5)),
         (fixed, {}, (2, 3)),
+        (InAuthorsWords, {"hidden_size": 5, "input_size": 2}, (2, 5)),
+        (OneWidth, {"hidden_size": 5}, (5, 5)),
+        (InAndOut, {"hidden_size": 5, "input_size": 2}, (2, 5)),
+        (Configured, {"hidden_size": 5}, (16, 5)),
+        (Namespaced, {"hidden_size": 5, "input_size": 2}, (2, 5)),
+        (Oscillator, {"hidden_size": 5, "input_size": 2}, (2, 5)),
         (lambda **sizes: nn.GRUCell(sizes["input_size"], sizes["hidden_size"]), {"hidden_size": 4}, (1, 4)),
     ],
 )
-def test_sizes_go_by_name_then_by_place_then_not_at_all(what, sizes, found):
+def test_sizes_go_by_meaning(what, sizes, found):
     network = NetworkSpec(what, **sizes).build()
     assert (network.input_size, network.hidden_size) == found
+
+
+def test_what_was_filled_in_is_said():
+    guesses = NetworkSpec(Oscillator, hidden_size=5).build().guesses
+    assert "its argument dt was filled in: dt=0.042" in guesses
+    assert "its configuration is TheirConfig(d_state=4, d_model=5)" in (
+        NetworkSpec(Configured, hidden_size=5, options={"config.d_state": 4}).build().guesses
+    )
+
+
+def test_a_size_under_the_authors_own_word_is_enough():
+    assert NetworkSpec(OneWidth, hidden_size=5, options={"d_model": 6}).build().hidden_size == 6
 
 
 def test_a_seed_draws_the_weights_and_leaves_torchs_random_numbers():
@@ -68,9 +126,9 @@ def test_a_saved_network_keeps_its_weights(tmp_path):
             LowRank,
             {},
             {},
-            "LowRank also needs rank and gain; add --set rank=.. --set gain=.. (in Python rank=.., gain=..)",
+            "LowRank also needs rank and gain; add --set rank=8 --set gain=8 (in Python rank=8, gain=8)",
         ),
-        (LowRank, {}, {"rank": 8}, "LowRank also needs gain; add --set gain=.. (in Python gain=..)"),
+        (LowRank, {}, {"rank": 8}, "LowRank also needs gain; add --set gain=8 (in Python gain=8)"),
         (LowRank, {}, {"rank": 8, "gian": 2}, "LowRank takes no 'gian'; did you mean 'gain'?"),
         (ByName, {}, {"zzz": 1}, "ByName takes no 'zzz'; it is called as ByName(hidden_size, input_size=7)"),
         (fixed, {"hidden_size": 3}, {}, "fixed cannot be built with hidden_size: it is called as fixed()"),

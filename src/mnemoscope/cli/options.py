@@ -196,7 +196,13 @@ def size_of(flag: str, text: str | int) -> Any:
 
 
 def plain_value(text: str) -> Any:
-    """Return what a text means by its looks: a whole number, a number, true, false, none, or itself."""
+    """Return what a text means by its looks: true, false, none, a number, another literal of Python, or itself.
+
+    Examples
+    --------
+    >>> [plain_value(text) for text in ("8", "1e-3", "true", "None", "[4, 8]", "(2, 'a')", "tanh", "8,16")]
+    [8, 0.001, True, None, [4, 8], (2, 'a'), 'tanh', (8, 16)]
+    """
     words = {"true": True, "false": False, "none": None}
     if text.lower() in words:
         return words[text.lower()]
@@ -205,7 +211,10 @@ def plain_value(text: str) -> Any:
             return read(text)
         except ValueError:
             continue
-    return text
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return text
 
 
 def named_values(texts: Collection[str], flag: str = "--option") -> dict[str, Any]:
@@ -213,7 +222,7 @@ def named_values(texts: Collection[str], flag: str = "--option") -> dict[str, An
     found = {}
     for text in texts:
         name, equals, value = text.partition("=")
-        if not equals or not name.isidentifier():
+        if not equals or not all(part.isidentifier() for part in name.split(".")):
             raise expected(flag, "NAME=VALUE, as in nonlinearity=relu", Description(repr(text)))
         found[name] = plain_value(value)
     return found

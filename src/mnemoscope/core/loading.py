@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import importlib
 import importlib.util
+import inspect
 import signal
 import sys
 import threading
@@ -20,11 +21,12 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from types import FrameType, ModuleType
+from typing import Any
 
 from mnemoscope.core.errors import UserError
 from mnemoscope.core.standins import distribution, stand_in, standing_in
 
-__all__ = ["advice_on", "import_module", "load_file", "notes_of", "stranger", "time_limit"]
+__all__ = ["advice_on", "import_module", "load_file", "notes_of", "stranger", "time_limit", "where_in"]
 
 _ROOTS = (".git", "pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "environment.yml")
 _SECONDS = 120
@@ -290,12 +292,22 @@ def _owned(file: str, roots: list[Path]) -> bool:
 
 def _explained(error: BaseException, roots: list[Path]) -> str:
     """Return the error with the user's own line, and what to do where that is known."""
-    text = _brief(error)
-    where = ""
+    where = "" if isinstance(error, SyntaxError) else _where(error, roots)
+    return _brief(error) + where + advice_on(error)
+
+
+def where_in(error: BaseException, made: Any) -> str:
+    """Return the file and line at which the code of a user's class or function raised an error, in parentheses."""
+    try:
+        file = inspect.getsourcefile(made)
+    except (OSError, TypeError):
+        return ""
+    return "" if file is None or "site-packages" in file else _where(error, _roots(Path(file)))
+
+
+def _where(error: BaseException, roots: list[Path]) -> str:
     own = [frame for frame in traceback.extract_tb(error.__traceback__) if _owned(frame.filename, roots)]
-    if own and not isinstance(error, SyntaxError):
-        where = f" ({Path(own[-1].filename).name}, line {own[-1].lineno})"
-    return text + where + advice_on(error)
+    return f" ({Path(own[-1].filename).name}, line {own[-1].lineno})" if own else ""
 
 
 def advice_on(error: BaseException) -> str:

@@ -77,7 +77,6 @@ class _StandInModule(ModuleType):
     """Module of a package that is not there."""
 
     __all__: Sequence[str] = ()
-    __path__: Sequence[str] = ()
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

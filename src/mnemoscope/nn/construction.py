@@ -1,45 +1,56 @@
-"""Call of a stranger's constructor: sizes by name or by place, and what is said when these do not fit."""
+"""Call of a stranger's constructor: sizes by the meaning of its arguments, never by their place.
+
+Every author has other words for the same sizes (`mnemoscope.nn.meanings`). What is neither a size nor optional is
+filled by a value that public code gives it, which is said, or is asked for by name.
+"""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from torch import nn
 
 from mnemoscope.core.errors import Description, UserError, expected, nearest
+from mnemoscope.core.loading import advice_on, notes_of, stranger, where_in
+from mnemoscope.core.standins import missing_base
+from mnemoscope.nn.configuration import Configuration, configuration_class
+from mnemoscope.nn.meanings import DEFAULT_SIZES, Sizes, is_configuration, meaning_of, suggested, usual_value
 
-__all__ = ["DEFAULT_SIZES", "construct", "known_sizes"]
-
-DEFAULT_SIZES = {"input_size": 1, "hidden_size": 64, "num_layers": 1}
-"""The sizes of a network that is described without any."""
+__all__ = ["DEFAULT_SIZES", "Built", "construct", "known_sizes"]
 
 
-def construct(name: str, factory: Any, chosen: Mapping[str, Any], options: Mapping[str, Any]) -> nn.Module:
-    """Build a stranger's network: with sizes by name where it has these names, else by place, else without any."""
+@dataclass(frozen=True)
+class Built:
+    """A stranger's network as its constructor made it.
+
+    Attributes
+    ----------
+    module
+        The network.
+    notes
+        Which arguments were filled in for the user, and what else was done, in plain words.
+    input_size
+        The width of its input, where its constructor was told one.
+    """
+
+    module: nn.Module
+    notes: tuple[str, ...] = ()
+    input_size: Any = None
+
+
+def construct(name: str, factory: Any, chosen: Mapping[str, Any], options: Mapping[str, Any]) -> Built:
+    """Build a stranger's network: sizes go to the arguments that mean them, options to those of their names."""
     if not callable(factory) or isinstance(factory, nn.Module):
         raise expected(name, "a class or a function that builds a network", factory)
     signature = _signature(name, factory)
-    sizes = {**DEFAULT_SIZES, **chosen}
-    layers = {key: value for key, value in chosen.items() if key == "num_layers"}
-    attempts: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
-        ((), {**known_sizes(factory, DEFAULT_SIZES), **chosen, **options}),
-        ((sizes["input_size"], sizes["hidden_size"]), {**layers, **options}),
-        ((), {**chosen, **options}),
-    ]
-    for args, keywords in attempts:
-        if _binds(signature, args, keywords):
-            return _built(name, factory, args, keywords)
-    raise _unbound(name, signature, attempts[:2], chosen, options)
-
-
-def _signature(name: str, factory: Any) -> inspect.Signature:
-    try:
-        return inspect.signature(factory)
-    except (TypeError, ValueError) as error:
-        raise expected(name, "a class or a function whose arguments are known", factory) from error
+    if isinstance(factory, type):
+        _check_class(name, factory)
+    call = _Call(name, factory, signature, Sizes({**DEFAULT_SIZES, **chosen}), chosen, options)
+    return call.build()
 
 
 def known_sizes(factory: Any, sizes: Mapping[str, int]) -> dict[str, int]:
@@ -49,51 +60,178 @@ def known_sizes(factory: Any, sizes: Mapping[str, int]) -> dict[str, int]:
     return {key: value for key, value in sizes.items() if open_ended or key in parameters}
 
 
-def _binds(signature: inspect.Signature, args: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
+class _Call:
+    """The arguments of one call, found one by one."""
+
+    def __init__(
+        self,
+        name: str,
+        factory: Any,
+        signature: inspect.Signature,
+        sizes: Sizes,
+        chosen: Mapping[str, Any],
+        options: Mapping[str, Any],
+    ) -> None:
+        self.name, self.factory, self.signature, self.sizes = name, factory, signature, sizes
+        self.chosen = chosen
+        self.options = {key: value for key, value in options.items() if "." not in key}
+        self.fields = {key: value for key, value in options.items() if "." in key}
+        self.places = [p for p in signature.parameters.values() if p.kind is not p.VAR_POSITIONAL]
+        self.named = [p for p in self.places if p.kind is not p.VAR_KEYWORD]
+        self.placed: dict[str, str] = {}
+        self.notes: list[str] = []
+        self.configurations: list[Configuration] = []
+
+    def build(self) -> Built:
+        """Find the arguments, call the constructor, and say what was filled in."""
+        given = self._arguments()
+        missing = [p.name for p in self.named if p.default is p.empty and p.name not in given]
+        if missing:
+            raise self._unbound(missing, given)
+        width = given.get(self.placed.get("input_size", ""))
+        if not self.configurations:
+            self._check_placed()
+        module = _built(self.name, self.factory, self._positional(given), given)
+        for configuration in self.configurations:  # a namespace knows what was read of it only now
+            self.placed |= configuration.placed
+            self.notes += configuration.notes
+        self._check_placed()
+        notes = (*notes_of(getattr(self.factory, "__module__", "")), *self.notes)
+        return Built(module, notes, width)
+
+    def _arguments(self) -> dict[str, Any]:
+        if self._takes_any():
+            return {**self.sizes.given, **self.options}
+        known = [p.name for p in self.named]
+        for option in self.options:
+            if option not in known and not any(p.kind is p.VAR_KEYWORD for p in self.places):
+                near = nearest(option, known)
+                raise UserError(
+                    f"{self.name} takes no {option!r}; " + (f"did you mean {near!r}?" if near else self._called)
+                )
+        found = dict(self.options)
+        self.placed = self.sizes.place(self.named, found)
+        found |= {
+            argument: self.sizes.value(size, argument)
+            for size, argument in self.placed.items()
+            if self._wanted(size, argument)
+        }
+        if not isinstance(self.factory, type):
+            found |= self._by_place(found)
+        for p in self.named:
+            if p.name not in found and p.default is p.empty:
+                self._fill(p, found)
+        return found
+
+    def _wanted(self, size: str, argument: str) -> bool:
+        """Whether a size goes to its argument: it was chosen, or nothing else fills the argument."""
+        if argument in self.options:
+            return False
+        return size != "num_layers" or size in self.chosen or self._needed(argument)
+
+    def _needed(self, argument: str) -> bool:
+        return self.signature.parameters[argument].default is inspect.Parameter.empty
+
+    def _takes_any(self) -> bool:
+        """Whether the arguments are hidden behind ``**``: of a function, or of a class that derives from torch's."""
+        if not any(p.kind is p.VAR_KEYWORD for p in self.places) or self.named:
+            return False
+        return not isinstance(self.factory, type) or issubclass(self.factory, nn.RNNBase | nn.RNNCellBase)
+
+    def _by_place(self, found: Mapping[str, Any]) -> dict[str, Any]:
+        """Return sizes that are left for the unknown arguments of a function: a factory is (input, hidden)."""
+        needed = [p.name for p in self.named if p.default is p.empty and p.name not in found]
+        left = [size for size in ("input_size", "hidden_size") if size not in self.placed]
+        if len(needed) != len(left) or "both" in self.placed:
+            return {}
+        own = dict(zip(left, needed, strict=True))
+        self.placed |= own
+        return {argument: self.sizes.given[size] for size, argument in own.items()}
+
+    def _fill(self, parameter: inspect.Parameter, found: dict[str, Any]) -> None:
+        name = parameter.name
+        if is_configuration(name):
+            own = {key.partition(".")[2]: value for key, value in self.fields.items() if key.partition(".")[0] == name}
+            configuration = Configuration(self.sizes, configuration_class(self.factory, parameter), own)
+            found[name] = configuration.value
+            self.configurations.append(configuration)
+            return
+        value = usual_value(name, self.sizes, [p.name for p in self.named])
+        if value is not inspect.Parameter.empty:
+            found[name] = value
+            self.notes.append(f"its argument {name} was filled in: {name}={value!r}")
+
+    def _check_placed(self) -> None:
+        """Refuse a size that was chosen and goes nowhere."""
+        if self._takes_any():
+            return
+        same = {"input_size": "both", "hidden_size": "both"}
+        lost = [size for size in self.chosen if size not in self.placed and same.get(size) not in self.placed]
+        lost = [size for size in lost if not (size in same and self._is_covered())]
+        if lost:
+            raise UserError(f"{self.name} cannot be built with {', '.join(lost)}: {self._called}")
+
+    def _is_covered(self) -> bool:
+        """Whether the user gave a size under the constructor's own word."""
+        return any(
+            meaning_of(option) in ("input_size", "hidden_size", "both") for option in (*self.options, *self.fields)
+        )
+
+    def _positional(self, given: dict[str, Any]) -> tuple[Any, ...]:
+        """Take out of `given` what must be given by place."""
+        return tuple(given.pop(p.name) for p in self.named if p.kind is p.POSITIONAL_ONLY and p.name in given)
+
+    def _unbound(self, missing: list[str], given: Mapping[str, Any]) -> UserError:
+        """Ask for arguments by name, with values that were tried."""
+        values = {argument: suggested(self.signature.parameters[argument]) for argument in missing}
+        try:
+            _built(self.name, self.factory, (), {**given, **values})
+        except UserError:
+            words = dict.fromkeys(missing, "..")
+        else:
+            words = {argument: repr(value) for argument, value in values.items()}
+        flags = " ".join(f"--set {argument}={value}" for argument, value in words.items())
+        python = ", ".join(f"{argument}={value}" for argument, value in words.items())
+        needs = " and ".join(missing)
+        return UserError(f"{self.name} also needs {needs}; add {flags} (in Python {python}); {self._called}")
+
+    @property
+    def _called(self) -> str:
+        return f"it is called as {Path(self.name).name}{self.signature}"
+
+
+def _signature(name: str, factory: Any) -> inspect.Signature:
     try:
-        signature.bind(*args, **keywords)
-    except TypeError:
-        return False
-    return True
+        return inspect.signature(factory)
+    except (TypeError, ValueError) as error:
+        raise expected(name, "a class or a function whose arguments are known", factory) from error
 
 
-def _unbound(
-    name: str,
-    signature: inspect.Signature,
-    attempts: list[tuple[tuple[Any, ...], dict[str, Any]]],
-    chosen: Mapping[str, Any],
-    options: Mapping[str, Any],
-) -> UserError:
-    """Say what a constructor takes that was not given, or was given that it does not take, and how to give it."""
-    known = [name for name, p in signature.parameters.items() if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)]
-    called = f"it is called as {Path(name).name}{signature}"
-    for option in options:
-        if option not in known:
-            near = nearest(option, known)
-            return UserError(f"{name} takes no {option!r}; " + (f"did you mean {near!r}?" if near else called))
-    missing = min((_missing(signature, *attempt) for attempt in attempts), key=len)
-    if not missing:
-        return UserError(f"{name} cannot be built with {', '.join(chosen)}: {called}")
-    flags = " ".join(f"--set {argument}=.." for argument in missing)
-    words = ", ".join(f"{argument}=.." for argument in missing)
-    return UserError(f"{name} also needs {' and '.join(missing)}; add {flags} (in Python {words}); {called}")
+def _check_class(name: str, cls: type) -> None:
+    """Refuse a class that builds no network, whatever its arguments are."""
+    if (package := missing_base(cls)) is not None:
+        raise UserError(
+            f"{name} derives from a class of {package}, which cannot be imported here: pip install {package}"
+        )
+    if inspect.isabstract(cls):
+        left = ", ".join(sorted(cls.__abstractmethods__))  # type: ignore[attr-defined]
+        raise UserError(f"{name} is abstract: it leaves {left} to its subclasses; name one of them")
+    if not issubclass(cls, nn.Module):
+        raise expected(
+            name, "a torch.nn.Module or a function that builds one", Description(f"the class {cls.__name__}")
+        )
 
 
-def _missing(signature: inspect.Signature, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> list[str]:
-    """Return the arguments that have no default and got no value."""
-    places = [p for p in signature.parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    filled = {p.name for p in places[: len(args)]} | set(keywords)
-    named = (*places, *(p for p in signature.parameters.values() if p.kind is p.KEYWORD_ONLY))
-    return [p.name for p in named if p.default is p.empty and p.name not in filled]
-
-
-def _built(name: str, factory: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> nn.Module:
+def _built(name: str, factory: Any, places: tuple[Any, ...], keywords: dict[str, Any]) -> nn.Module:
     try:
-        made = factory(*args, **keywords)
+        with stranger(f"the constructor of {name}"):
+            made = factory(*places, **keywords)
     except UserError:
         raise
-    except Exception as error:  # a stranger's constructor may fail as it likes
-        raise UserError(f"{name} cannot be built: {type(error).__name__}: {error}") from error
+    except (Exception, SystemExit) as error:  # a stranger's constructor may fail as it likes
+        text = " ".join(str(error).split())[:300]
+        reason = f"{type(error).__name__}: {text}{where_in(error, factory)}{advice_on(error)}"
+        raise UserError(f"{name} cannot be built: {reason}") from error
     if not isinstance(made, nn.Module):
         raise expected(name, "a class or a function that builds a torch.nn.Module", Description(repr(made)))
     return made

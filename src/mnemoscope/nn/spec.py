@@ -20,7 +20,7 @@ from mnemoscope.core.arrays import ARRAYS
 from mnemoscope.core.errors import UserError, choice, expected, positive_int
 from mnemoscope.core.plugins import is_location, load_object
 from mnemoscope.core.seeds import check_seed, seed_of
-from mnemoscope.nn.construction import DEFAULT_SIZES, construct, known_sizes
+from mnemoscope.nn.construction import DEFAULT_SIZES, Built, construct, known_sizes
 from mnemoscope.nn.options import public_class
 from mnemoscope.nn.parameters import COUNTS, size_within
 from mnemoscope.nn.registry import NETWORKS, card, create, get
@@ -185,7 +185,7 @@ class NetworkSpec:
         if self.parameters is None:
             return self
         found = size_within(
-            self.name, lambda size: self._at(size)._construct(), self.parameters, self.count, self.readout_size
+            self.name, lambda size: self._at(size)._construct().module, self.parameters, self.count, self.readout_size
         )
         return self._at(found.size)
 
@@ -207,7 +207,11 @@ class NetworkSpec:
         spec = self.resolved()
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed_of(self.seed, "layer"))
-            return adapt(spec._construct())
+            built = spec._construct()
+        network = adapt(built.module)
+        if built.notes and hasattr(network, "guesses"):
+            network.guesses = (*network.guesses, *built.notes)
+        return network
 
     def check_unchanged(self) -> None:
         """Raise when the file that the description names is not the one that it was recorded with."""
@@ -289,8 +293,8 @@ class NetworkSpec:
         where = self.what.rpartition(":")[0]
         return Path(where) if where.endswith(".py") else None
 
-    def _construct(self) -> nn.Module:
-        """Return the module itself, as its constructor makes it."""
+    def _construct(self) -> Built:
+        """Return the module itself, as its constructor makes it, and what was done for it."""
         if not isinstance(self.what, str):
             return construct(self.name, self.what, self.sizes, self.options)
         _check_ending(self.what)
@@ -299,8 +303,7 @@ class NetworkSpec:
             # A network that answers once has defaults for the sizes that it has.
             usual = {} if getattr(cls, "output_at", "steps") == "once" else known_sizes(cls, DEFAULT_SIZES)
             sizes = {**usual, **self.sizes}
-            made: nn.Module = create(self.what, **{**sizes, **self.options})
-            return made
+            return Built(create(self.what, **{**sizes, **self.options}))
         return construct(self.what, get(self.what), self.sizes, self.options)
 
 
