@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 import torch
 
 from mnemoscope import nn, tasks
-from mnemoscope.studies.machinery.execution import executor
+from mnemoscope.studies.machinery.execution import execute, executor
 from mnemoscope.studies.machinery.stand_ins import stand_in
+from mnemoscope.studies.machinery.study import RunSpec
 from mnemoscope.training import Options, Run, fit, fit_population
 from mnemoscope.training.capacities.inputs import next_on_grid
 from mnemoscope.training.data import Source, source_of
@@ -59,22 +60,21 @@ def find_limit(settings: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
     """Return the hardest level of a task that a network masters, by levels in ascending order.
 
     Settings: those of ``fit``; ``axis`` of the task and ``grid``, its levels; ``criterion``, which the median of the
-    test scores over the seeds must exceed; ``failures`` in a row that end the search (2). A training stops as soon as
-    its score on validation lies halfway between the criterion and 1.
+    test scores over the seeds must exceed; ``failures`` in a row that end the search (2). Every level is a run of its
+    own of kind ``fit``, kept and shared as any other.
     """
     given = dict(settings)
-    base = _task(given, folder)
     axis, levels, criterion = (given.pop(name) for name in ("axis", "grid", "criterion"))
     failures = given.pop("failures", 2)
     tried: dict[int, bool] = {}
     found: dict[str, Any] = {}
     while (level := next_on_grid(tried, levels, failures)) is not None:
-        task = base.harder(level, axis)
-        own = {**given, "target": (1 + criterion) / 2}
-        trained = _population(own, task, folder / f"{axis}-{level}")
-        scores = _scores(trained)
-        tried[level] = median(-math.inf if one is None else one for one in scores["test_score"]) > criterion
-        found = {**_facts(trained), "levels": {**found.get("levels", {}), str(level): scores}}
+        own = {**given, "task_settings": {**given.get("task_settings", {}), axis: level}}
+        (outcome,) = execute([RunSpec("fit", own)], folder.parent)
+        scores = [-math.inf if one is None else one for one in outcome.summary["test_score"]]
+        tried[level] = median(scores) > criterion
+        facts = {name: outcome.summary[name] for name in ("parameters", "width")}
+        found = {**facts, "levels": {**found.get("levels", {}), str(level): outcome.summary["test_score"]}}
     return {**found, "limit": max((level for level, good in tried.items() if good), default=None)}
 
 
