@@ -56,6 +56,13 @@ class Namespaced(nn.GRUCell):
         super().__init__(args.ninp, args.nhid)
 
 
+class AddsItsInput(nn.GRUCell):
+    def __init__(self, input_size, hidden_size):
+        if input_size != hidden_size:
+            raise ValueError("the input must be as wide as the state")
+        super().__init__(input_size, hidden_size)
+
+
 class Oscillator(nn.GRUCell):
     def __init__(self, n_inp, n_hid, dt, gamma, epsilon):
         assert (dt, gamma, epsilon) == (0.042, 2.7, 4.7)
@@ -85,6 +92,7 @@ def fixed():
         (Configured, {"hidden_size": 5}, (16, 5)),
         (Namespaced, {"hidden_size": 5, "input_size": 2}, (2, 5)),
         (Oscillator, {"hidden_size": 5, "input_size": 2}, (2, 5)),
+        (AddsItsInput, {"hidden_size": 5}, (5, 5)),
         (lambda **sizes: nn.GRUCell(sizes["input_size"], sizes["hidden_size"]), {"hidden_size": 4}, (1, 4)),
     ],
 )

@@ -6,9 +6,10 @@ filled by a value that public code gives it, which is said, or is asked for by n
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,10 @@ from mnemoscope.nn.configuration import Configuration, configuration_class
 from mnemoscope.nn.meanings import DEFAULT_SIZES, Sizes, is_configuration, meaning_of, suggested, usual_value
 
 __all__ = ["DEFAULT_SIZES", "Built", "construct", "known_sizes"]
+
+
+class Unbuilt(UserError):
+    """A stranger's constructor raised an error of its own."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +54,18 @@ def construct(name: str, factory: Any, chosen: Mapping[str, Any], options: Mappi
     signature = _signature(name, factory)
     if isinstance(factory, type):
         _check_class(name, factory)
-    call = _Call(name, factory, signature, Sizes({**DEFAULT_SIZES, **chosen}), chosen, options)
-    return call.build()
+    sizes = {**DEFAULT_SIZES, **chosen}
+    try:
+        return _Call(name, factory, signature, Sizes(sizes), chosen, options).build()
+    except Unbuilt:
+        # Some networks add their input to their state: its width is then that of the state.
+        if "input_size" in {**chosen, **options} or sizes["input_size"] == sizes["hidden_size"]:
+            raise
+        wide = Sizes({**sizes, "input_size": sizes["hidden_size"]})
+        with contextlib.suppress(UserError):
+            built = _Call(name, factory, signature, wide, chosen, options).build()
+            return replace(built, notes=(*built.notes, "its input is as wide as its state: it does not take 1 number"))
+        raise
 
 
 def known_sizes(factory: Any, sizes: Mapping[str, int]) -> dict[str, int]:
@@ -231,7 +246,7 @@ def _built(name: str, factory: Any, places: tuple[Any, ...], keywords: dict[str,
     except (Exception, SystemExit) as error:  # a stranger's constructor may fail as it likes
         text = " ".join(str(error).split())[:300]
         reason = f"{type(error).__name__}: {text}{where_in(error, factory)}{advice_on(error)}"
-        raise UserError(f"{name} cannot be built: {reason}") from error
+        raise Unbuilt(f"{name} cannot be built: {reason}") from error
     if not isinstance(made, nn.Module):
         raise expected(name, "a class or a function that builds a torch.nn.Module", Description(repr(made)))
     return made

@@ -23,13 +23,15 @@ _STEMS = {
 """Words that become an argument's name with one of `_BEFORE` or of `_AFTER`, such as n_inp or hidden_dim."""
 
 _WHOLE = {
-    "input_size": "d inputs features_in embedding_dim embedding_size emb_dim emb_size embed_size input_features",
+    "input_size": "d inputs features_in input_features",
     "hidden_size": "n units hidden nhidden num_units n_units hidden_units hidden_layer_size hidden_layer_sizes "
-    "layer_sizes hidden_sizes hidden_dims rnn_hidden n_rec neurons n_neurons num_neurons state_size cell_size",
+    "layer_sizes hidden_sizes hidden_dims rnn_hidden n_rec neurons n_neurons num_neurons state_size state_features "
+    "cell_size",
     "output_size": "n_class num_labels outputs",
     "num_layers": "layers n_layer n_layers num_layers num_hidden_layers num_rnn_layers num_blocks n_blocks depth",
     "both": "d_model model_dim dmodel model_size dim dims width size embed_dim n_embd n_embed channels num_channels "
-    "n_channels features num_features n_features hidden_channels feature_dim emb embed d_embed dimension",
+    "n_channels features num_features n_features hidden_channels feature_dim emb embed d_embed dimension "
+    "embedding_dim embedding_size emb_dim emb_size embed_size",
 }
 """Whole names."""
 
