@@ -87,3 +87,25 @@ def test_intervals():
     assert interval(1.911, 1.88, 1.94) == "1.91 (1.88 to 1.94)"
     assert interval(3.0, 3.0, 3.0) == interval(3, None, None) == "3"
     assert interval(None, None, None) == "\u2013"
+
+
+@pytest.mark.parametrize(
+    ("value", "lower", "upper", "text"),
+    [
+        (-8.5e-4, -1.05e-3, -6.5e-4, "\u22120.00085 (\u22120.00105 to \u22120.00065)"),
+        (0.002, 3e-7, 0.004, "0.0020 (0 to 0.0040)"),
+        (5e5, 3e5, 1.2e6, "5\u00d710⁵ (3\u00d710⁵ to 1.2\u00d710⁶)"),
+        (1234567, 1.1e6, 1.3e6, "1,234,567 (1,100,000 to 1,300,000)"),
+        (3.2e-4, 2.8e-4, 3.9e-4, "3.2\u00d710⁻⁴ (2.8\u00d710⁻⁴ to 3.9\u00d710⁻⁴)"),
+        (1.9, 1.8, math.inf, "1.9 (1.8 to ∞)"),
+    ],
+)
+def test_an_interval_is_written_in_one_form(value, lower, upper, text):
+    assert interval(value, lower, upper) == text
+
+
+@given(st.floats(-1e9, 1e9), st.floats(1e-6, 1e9))
+def test_no_interval_mixes_forms(value, error):
+    written = interval(value, value - error, value + error).replace("(", "").replace(")", "").split()
+    forms = {"\u00d7" in text for text in written if text not in ("0", "to")}
+    assert len(forms) <= 1

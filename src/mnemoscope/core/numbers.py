@@ -21,7 +21,7 @@ _MOST = 8
 """Digits at the most, however small an uncertainty is."""
 
 
-def number(value: float | str | None, digits: int = 4, *, error: float | None = None) -> str:
+def number(value: float | str | None, digits: int = 4, *, error: float | None = None, plain: bool | None = None) -> str:
     """Return a number as text; other text as it is, and a dash for None.
 
     Parameters
@@ -32,6 +32,8 @@ def number(value: float | str | None, digits: int = 4, *, error: float | None = 
         Significant digits where no uncertainty is known; zeros at the end are left out.
     error
         Its uncertainty: the last digit written is the first one of this, or the second where the first is 1 or 2.
+    plain
+        Whether it is written without a power of ten; by default where its size allows it.
 
     Examples
     --------
@@ -46,22 +48,30 @@ def number(value: float | str | None, digits: int = 4, *, error: float | None = 
         return "yes" if value else "no"
     if not _is_huge(value) and not math.isfinite(value):
         return "not a number" if math.isnan(value) else "∞" if value > 0 else "\u2212∞"
-    text = _finite(value, digits, error)
+    text = _finite(value, digits, error, plain)
     return "\u2212" + text[1:] if text.startswith("-") else text
 
 
 def interval(value: float | None, lower: float | None, upper: float | None) -> str:
     """Return a number with the interval it lies in, all to the digits that half the interval's width allows.
 
+    All three are written in one form, with a power of ten or without, as the largest of them is.
+
     Examples
     --------
     >>> interval(1.9132, 1.8811, 1.9405), interval(3, 3, 3), interval(0.25, None, None)
     ('1.91 (1.88 to 1.94)', '3', '0.25')
+    >>> interval(8.5e-4, 6.5e-4, 1.05e-3), interval(4e-4, 3e-4, 5e-4)
+    ('0.00085 (0.00065 to 0.00105)', '4.0×10⁻⁴ (3.0×10⁻⁴ to 5.0×10⁻⁴)')
     """
     if value is None or lower is None or upper is None or lower == upper:
         return number(value)
     error = (upper - lower) / 2
-    return f"{number(value, error=error)} ({number(lower, error=error)} to {number(upper, error=error)})"
+    finite = [each for each in (value, lower, upper) if math.isfinite(each)]
+    counts = any(isinstance(each, int) and 0 < abs(each) < _WHOLE for each in finite)  # which stand in full
+    plain = counts or _is_plain(max(finite, key=abs, default=0.0), error)
+    middle, low, high = (number(each, error=error, plain=plain) for each in (value, lower, upper))
+    return f"{middle} ({low} to {high})"
 
 
 def raised(power: int) -> str:
@@ -74,21 +84,34 @@ def _is_huge(value: float) -> bool:
     return isinstance(value, int) and value.bit_length() > 1000
 
 
-def _finite(value: float, digits: int, error: float | None) -> str:
+def _finite(value: float, digits: int, error: float | None, plain: bool | None) -> str:
     if _is_huge(value):
         return _power(int(value), digits)
     if value == int(value) and abs(value) < _WHOLE and (isinstance(value, int) or not error):
         return f"{int(value):,}"
-    known = error is not None and math.isfinite(error) and error > 0
+    known = _is_known(error)
     if known and error is not None:
         digits = _digits(value, error)
+        if plain and abs(value) < error / 100:  # no digit that is written would be its own
+            return "0"
     rounded = float(f"{value:.{digits - 1}e}")
-    if 1e-3 <= abs(rounded) < 1e6 or rounded == 0:
+    if rounded == 0 or (_is_plain(rounded) if plain is None else plain):
         size = math.floor(math.log10(abs(rounded))) if rounded else 0
         text = f"{rounded:,.{max(0, digits - 1 - size)}f}"
         return text if known else _trimmed(text)
     mantissa, _, exponent = f"{value:.{digits - 1}e}".partition("e")
     return f"{mantissa if known else _trimmed(mantissa)}\u00d710{raised(int(exponent))}"
+
+
+def _is_known(error: float | None) -> bool:
+    return error is not None and math.isfinite(error) and error > 0
+
+
+def _is_plain(value: float, error: float | None = None) -> bool:
+    """Say whether a number, as it will be rounded, is written without a power of ten."""
+    if error is not None and _is_known(error):
+        value = float(f"{value:.{_digits(value, error) - 1}e}")
+    return 1e-3 <= abs(value) < 1e6
 
 
 def _digits(value: float, error: float) -> int:
