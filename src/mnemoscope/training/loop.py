@@ -18,7 +18,7 @@ from mnemoscope.training.objective import Loss
 from mnemoscope.training.state import Callback, Ending, Member, Moment
 from mnemoscope.training.step import evaluating, part
 
-__all__ = ["Loop", "Outcome", "evaluate"]
+__all__ = ["Loop", "LossAndScore", "evaluate"]
 
 
 class Loop:
@@ -276,7 +276,7 @@ def _validation_interval(member: Member) -> int:
     return 1000 if options.plateau is not None else 0
 
 
-class Outcome(NamedTuple):
+class LossAndScore(NamedTuple):
     """Mean loss and score over a set."""
 
     loss: float
@@ -285,7 +285,7 @@ class Outcome(NamedTuple):
 
 def evaluate(
     step: Any, task: Task, data: Sequence[Iterator[Batch]], carries: bool = False, loss: Loss | None = None
-) -> list[Outcome]:
+) -> list[LossAndScore]:
     """Return loss and score of each network that `step` holds on its own data.
 
     Both are means over what counts: parts of different sizes weigh by what counts in them.
@@ -303,7 +303,7 @@ def evaluate(
                 total[1] += counted
                 total[2] += scored * task.score(answer, batch)
                 total[3] += scored
-    return [Outcome(a / b, c / d) for a, b, c, d in sums]
+    return [LossAndScore(a / b, c / d) for a, b, c, d in sums]
 
 
 def _weights(task: Task, batch: Batch) -> tuple[int, int]:
