@@ -6,8 +6,9 @@ one with what it takes, needs and costs.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from mnemoscope.core.lazy import lazy
 
 if TYPE_CHECKING:
     from mnemoscope.measures.attention_weights import *
@@ -84,11 +85,7 @@ _HOMES = {name: file for file, public in _FILES.items() for name in public}
 
 __all__ = list(_HOMES)
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'mnemoscope.measures' has no attribute {name!r}")
-    return getattr(import_module(f"mnemoscope.measures.{_HOMES[name]}"), name)
+__getattr__ = lazy(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

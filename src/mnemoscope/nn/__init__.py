@@ -8,9 +8,9 @@ A network's class is imported when it is first used.
 True
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from mnemoscope.core.lazy import lazy
 from mnemoscope.nn.automaton import WeightedAutomaton
 from mnemoscope.nn.bilinear import MatrixLinear
 from mnemoscope.nn.feature_maps import AffineReLU, Powers, RandomFeatures
@@ -80,7 +80,7 @@ if TYPE_CHECKING:
     from mnemoscope.nn.networks.tt import *
     from mnemoscope.nn.networks.urnn import *
 
-_FILES = {place.partition(":")[2]: place.partition(":")[0] for place in TABLE.values()}
+_HOMES = {cls: f"networks.{file}" for file, _, cls in (place.partition(":") for place in TABLE.values())}
 
 __all__ = [
     "AffineReLU",
@@ -111,12 +111,8 @@ __all__ = [
     "save",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _FILES:
-        raise AttributeError(f"module 'mnemoscope.nn' has no attribute {name!r}")
-    return getattr(import_module(f"mnemoscope.nn.networks.{_FILES[name]}"), name)
+__getattr__ = lazy(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, *_FILES])
+    return sorted([*__all__, *_HOMES])

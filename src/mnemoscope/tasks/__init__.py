@@ -1,49 +1,34 @@
-"""Tasks: problems that a network must remember something to solve."""
+"""Tasks: problems that a network must remember something to solve.
 
+A task's class is imported when it is first used; those about images are in `relational`.
+"""
+
+from typing import TYPE_CHECKING
+
+from mnemoscope.core.lazy import lazy
 from mnemoscope.tasks import relational
-from mnemoscope.tasks.adding import Adding
 from mnemoscope.tasks.base import Evaluation, Task
 from mnemoscope.tasks.batch import Batch, Splits
-from mnemoscope.tasks.copying import Copy, Copying, Denoise, SelectiveCopy, TransferCopy
-from mnemoscope.tasks.dyck import Dyck
-from mnemoscope.tasks.group_composition import GroupComposition
-from mnemoscope.tasks.matrices import MatrixCopy, MatrixRecall
-from mnemoscope.tasks.mnist import MNIST, PermutedMNIST, SequentialMNIST
-from mnemoscope.tasks.mqar import MQAR
-from mnemoscope.tasks.registry import create, get, names, task
-from mnemoscope.tasks.signals import CopySinus, LagCopy, Parity, Sinus
-from mnemoscope.tasks.similarity import StartEndSimilarity
-from mnemoscope.tasks.text import PennTreebank, Shakespeare
+from mnemoscope.tasks.registry import TABLE, create, get, names, task
 
-__all__ = [
-    "MNIST",
-    "MQAR",
-    "Adding",
-    "Batch",
-    "Copy",
-    "CopySinus",
-    "Copying",
-    "Denoise",
-    "Dyck",
-    "Evaluation",
-    "GroupComposition",
-    "LagCopy",
-    "MatrixCopy",
-    "MatrixRecall",
-    "Parity",
-    "PennTreebank",
-    "PermutedMNIST",
-    "SelectiveCopy",
-    "SequentialMNIST",
-    "Shakespeare",
-    "Sinus",
-    "Splits",
-    "StartEndSimilarity",
-    "Task",
-    "TransferCopy",
-    "create",
-    "get",
-    "names",
-    "relational",
-    "task",
-]
+if TYPE_CHECKING:
+    from mnemoscope.tasks.adding import *
+    from mnemoscope.tasks.copying import *
+    from mnemoscope.tasks.dyck import *
+    from mnemoscope.tasks.group_composition import *
+    from mnemoscope.tasks.matrices import *
+    from mnemoscope.tasks.mnist import *
+    from mnemoscope.tasks.mqar import *
+    from mnemoscope.tasks.signals import *
+    from mnemoscope.tasks.similarity import *
+    from mnemoscope.tasks.text import *
+
+_HOMES = {cls: file for file, _, cls in (place.partition(":") for place in TABLE.values()) if "." not in file}
+
+__all__ = ["Batch", "Evaluation", "Splits", "Task", "create", "get", "names", "relational", "task"]
+
+__getattr__ = lazy(__name__, _HOMES)
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *_HOMES])

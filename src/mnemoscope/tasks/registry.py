@@ -1,4 +1,4 @@
-"""The table of tasks: by name, open to other packages."""
+"""Table of tasks: the file and class of each by its name, open to other packages."""
 
 from __future__ import annotations
 
@@ -10,9 +10,61 @@ from mnemoscope.core.errors import UserError, nearest
 from mnemoscope.core.registry import Registry
 from mnemoscope.tasks.base import Task
 
-__all__ = ["TASKS", "create", "get", "names", "task"]
+__all__ = ["TABLE", "TASKS", "create", "get", "names", "task"]
 
-TASKS: Registry[type[Task]] = Registry("task", "mnemoscope.tasks")
+TABLE = {
+    "adding": "adding:Adding",
+    "comparison": "relational.comparison:Comparison",
+    "copy": "copying:Copy",
+    "copy-sinus": "signals:CopySinus",
+    "copying": "copying:Copying",
+    "denoise": "copying:Denoise",
+    "dist-n": "relational.distribution:DistributionN",
+    "dist-n-restricted": "relational.distribution:RestrictedDistributionN",
+    "dist3": "relational.distribution:Distribution3",
+    "dyck": "dyck:Dyck",
+    "games-between": "relational.games:Between",
+    "games-colour-shape": "relational.games:ColourShape",
+    "games-left-of": "relational.games:LeftOf",
+    "games-occurs": "relational.games:Occurs",
+    "games-row-matching": "relational.games:RowMatching",
+    "games-same": "relational.games:Same",
+    "games-xoccurs": "relational.games:XOccurs",
+    "group-composition": "group_composition:GroupComposition",
+    "identity-rules": "relational.identity_rules:IdentityRules",
+    "identity-rules-4": "relational.identity_rules:IdentityRules4",
+    "identity-rules-4-flipped": "relational.identity_rules:IdentityRules4Flipped",
+    "identity-rules-4-flipped-missing": "relational.identity_rules:IdentityRules4FlippedMissing",
+    "identity-rules-4-missing": "relational.identity_rules:IdentityRules4Missing",
+    "lag-copy": "signals:LagCopy",
+    "matrix-copy": "matrices:MatrixCopy",
+    "matrix-recall": "matrices:MatrixRecall",
+    "mnist": "mnist:MNIST",
+    "mqar": "mqar:MQAR",
+    "parity": "signals:Parity",
+    "pmnist": "mnist:PermutedMNIST",
+    "ptb": "text:PennTreebank",
+    "rmts": "relational.matching:RMTS",
+    "rmts-3": "relational.matching:RMTS3",
+    "same-different": "relational.same_different:SameDifferent",
+    "same-different-6": "relational.same_different:SameDifferent6",
+    "selective-copy": "copying:SelectiveCopy",
+    "separated-inputs": "relational.same_different:SeparatedInputs",
+    "shakespeare": "text:Shakespeare",
+    "sinus": "signals:Sinus",
+    "smnist": "mnist:SequentialMNIST",
+    "start-end-similarity": "similarity:StartEndSimilarity",
+    "transfer-copy": "copying:TransferCopy",
+    "transitive-comparison": "relational.comparison:TransitiveComparison",
+}
+"""File and class of each task; a file is imported when its task is asked for. `tests/tasks/test_registry.py` keeps it
+true."""
+
+TASKS: Registry[type[Task]] = Registry(
+    "task",
+    "mnemoscope.tasks",
+    table={name: f"mnemoscope.tasks.{place.split(':')[0]}" for name, place in TABLE.items()},
+)
 
 K = TypeVar("K", bound="type[Task]")
 

@@ -3,18 +3,19 @@
 A map is imported when it is first used.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from mnemoscope.core.lazy import lazy
 
 if TYPE_CHECKING:
-    from mnemoscope.nn.maps.base import Transition, gram_error
-    from mnemoscope.nn.maps.cayley import ComplexScaledCayley, RebasedCayley, ScaledCayley
-    from mnemoscope.nn.maps.exponential import Exponential
-    from mnemoscope.nn.maps.factorised import Factorised
-    from mnemoscope.nn.maps.fourier import Fourier
-    from mnemoscope.nn.maps.givens import Givens
-    from mnemoscope.nn.maps.householder import Householder
-    from mnemoscope.nn.maps.schur import Schur
+    from mnemoscope.nn.maps.base import *
+    from mnemoscope.nn.maps.cayley import *
+    from mnemoscope.nn.maps.exponential import *
+    from mnemoscope.nn.maps.factorised import *
+    from mnemoscope.nn.maps.fourier import *
+    from mnemoscope.nn.maps.givens import *
+    from mnemoscope.nn.maps.householder import *
+    from mnemoscope.nn.maps.schur import *
 
 _FILES = {
     "ComplexScaledCayley": "cayley",
@@ -30,22 +31,6 @@ _FILES = {
     "gram_error": "base",
 }
 
-__all__ = [
-    "ComplexScaledCayley",
-    "Exponential",
-    "Factorised",
-    "Fourier",
-    "Givens",
-    "Householder",
-    "RebasedCayley",
-    "ScaledCayley",
-    "Schur",
-    "Transition",
-    "gram_error",
-]
+__all__ = list(_FILES)
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _FILES:
-        raise AttributeError(f"module 'mnemoscope.nn.maps' has no attribute {name!r}")
-    return getattr(import_module(f"mnemoscope.nn.maps.{_FILES[name]}"), name)
+__getattr__ = lazy(__name__, _FILES)

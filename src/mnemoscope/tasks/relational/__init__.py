@@ -1,53 +1,26 @@
 """Relational tasks: questions about how images relate, answered for images that training never showed."""
 
-from mnemoscope.tasks.relational.base import Problems, Relational, SymbolTask
-from mnemoscope.tasks.relational.comparison import Comparison, TransitiveComparison
-from mnemoscope.tasks.relational.distribution import Distribution3, DistributionN, RestrictedDistributionN
-from mnemoscope.tasks.relational.games import (
-    Between,
-    ColourShape,
-    Game,
-    LeftOf,
-    Occurs,
-    RowMatching,
-    Same,
-    XOccurs,
-)
-from mnemoscope.tasks.relational.identity_rules import (
-    IdentityRules,
-    IdentityRules4,
-    IdentityRules4Flipped,
-    IdentityRules4FlippedMissing,
-    IdentityRules4Missing,
-)
-from mnemoscope.tasks.relational.matching import RMTS, RMTS3
-from mnemoscope.tasks.relational.same_different import SameDifferent, SameDifferent6, SeparatedInputs
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "RMTS",
-    "RMTS3",
-    "Between",
-    "ColourShape",
-    "Comparison",
-    "Distribution3",
-    "DistributionN",
-    "Game",
-    "IdentityRules",
-    "IdentityRules4",
-    "IdentityRules4Flipped",
-    "IdentityRules4FlippedMissing",
-    "IdentityRules4Missing",
-    "LeftOf",
-    "Occurs",
-    "Problems",
-    "Relational",
-    "RestrictedDistributionN",
-    "RowMatching",
-    "Same",
-    "SameDifferent",
-    "SameDifferent6",
-    "SeparatedInputs",
-    "SymbolTask",
-    "TransitiveComparison",
-    "XOccurs",
-]
+from mnemoscope.core.lazy import lazy
+from mnemoscope.tasks.registry import TABLE
+from mnemoscope.tasks.relational.base import Problems, Relational, SymbolTask
+
+if TYPE_CHECKING:
+    from mnemoscope.tasks.relational.comparison import *
+    from mnemoscope.tasks.relational.distribution import *
+    from mnemoscope.tasks.relational.games import *
+    from mnemoscope.tasks.relational.identity_rules import *
+    from mnemoscope.tasks.relational.matching import *
+    from mnemoscope.tasks.relational.same_different import *
+
+_PLACES = [place.removeprefix("relational.") for place in TABLE.values() if place.startswith("relational.")]
+_HOMES = {"Game": "games"} | {cls: file for file, _, cls in (place.partition(":") for place in _PLACES)}
+
+__all__ = ["Problems", "Relational", "SymbolTask"]
+
+__getattr__ = lazy(__name__, _HOMES)
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *_HOMES])
