@@ -106,7 +106,8 @@ def build(
         )
     rows = len(load(Path(out)).rows)
     if json:
-        print_json({"file": out, "measured": count, "rows": rows})
+        # Nothing of how it came about: a build that was stopped and goes on prints what one in one go prints.
+        print_json({"file": out, "rows": rows})
     else:
         typer.echo(f"{out}: {rows} rows, {count} of them measured now")
 
