@@ -6,6 +6,7 @@ import torch
 from tests.tasks.fake_data import TEST, TRAIN, digits, is_there
 
 import mnemoscope as ms
+from mnemoscope.core.errors import UserError
 
 PIXELS = digits()
 
@@ -108,3 +109,12 @@ def test_the_real_files():
     assert sets.test.targets[:5].tolist() == [7, 2, 1, 0, 4]
     assert float(sets.train.inputs.double().mean()) == pytest.approx(0.1307, abs=2e-3)
     assert [one.size for one in ms.tasks.create("smnist", recipe="kerg").splits()] == [50_000, 10_000, 10_000]
+
+
+def test_several_pixels_are_read_at_once(data):
+    one, seven = (create("pmnist", data, pixels_per_step=count) for count in (1, 7))
+    assert (seven.steps, seven.input_size) == (112, 7)
+    pixels, grouped = (task.splits().test.inputs for task in (one, seven))
+    assert torch.equal(grouped.transpose(0, 1).flatten(1), pixels.transpose(0, 1).flatten(1))
+    with pytest.raises(UserError, match="pixels_per_step must be a divisor of 784"):
+        create("smnist", data, pixels_per_step=5)

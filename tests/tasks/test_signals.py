@@ -113,29 +113,30 @@ def test_matrix_copy(shortest, more, seed):
         assert not batch.inputs[length:, number].any()
 
 
-@given(st.integers(2, 4), st.integers(0, 2), seeds)
-def test_matrix_recall(fewest, more, seed):
-    task, batch = drawn("matrix-recall", 6, seed, fewest=fewest, items=fewest + more)
+@given(st.integers(2, 4), st.integers(0, 2), st.integers(1, 3), seeds)
+def test_matrix_recall(fewest, more, n, seed):
+    task, batch = drawn("matrix-recall", 6, seed, fewest=fewest, items=fewest + more, item_length=n)
     for number in range(6):
         (inputs, targets), length = matrices(task, batch, number)
-        count = (length - 5) // 3
+        count = (length - 2 * n - 1) // (n + 1)
         assert fewest <= count <= fewest + more
-        assert length == 3 * count + 5
+        assert length == (n + 1) * count + 2 * n + 1
         items = []
         for i in range(count):
-            marker, *contents = inputs[3 * i : 3 * i + 3]
+            marker, *contents = inputs[(n + 1) * i : (n + 1) * (i + 1)]
             assert not marker[:4].any()
             assert marker[4].tolist() == [1, 0, 0, 0, 1]
             assert all(not content[4].any() for content in contents)
             items.append(torch.stack(contents))
-        delimiter = inputs[3 * count]
+        end = (n + 1) * count
+        delimiter = inputs[end]
         assert not delimiter[:4].any()
         assert delimiter[4].tolist() == [0, 1, 1, 1, 0]
-        query, answer = inputs[3 * count + 1 : 3 * count + 3], targets[3 * count + 3 :]
+        query, answer = inputs[end + 1 : end + 1 + n], targets[end + 1 + n :]
         assert any(torch.equal(query, items[c]) and torch.equal(answer, items[c + 1]) for c in range(count - 1))
-        assert not inputs[3 * count + 3 :].any()
-        assert not targets[: 3 * count + 3].any()
-        assert batch.mask[:, number].tolist() == [length - 2 <= t < length for t in range(task.steps)]
+        assert not inputs[end + 1 + n :].any()
+        assert not targets[: end + 1 + n].any()
+        assert batch.mask[:, number].tolist() == [length - n <= t < length for t in range(task.steps)]
 
 
 def test_matrix_choices_are_uniform():

@@ -22,9 +22,6 @@ SIDE = 5
 CONTENT = SIDE - 1
 """Rows of random bits; the last row is the channel of the delimiters."""
 
-ITEM = 2
-"""Matrices of an item."""
-
 MARKER, DELIMITER = (1.0, 0.0, 0.0, 0.0, 1.0), (0.0, 1.0, 1.0, 1.0, 0.0)
 
 
@@ -134,11 +131,11 @@ class MatrixCopy(Matrices):
 class MatrixRecall(Matrices):
     """Associative recall of matrices of bits: say the item that followed the one that is shown.
 
-    An item is a marker (row 4 = 1,0,0,0,1, else 0) and two content steps (rows 0-3 Bernoulli(1/2)). There are
+    An item is a marker (row 4 = 1,0,0,0,1, else 0) and n = 2 content steps (rows 0-3 Bernoulli(1/2)). There are
     k ~ U{fewest..items} items, a delimiter (row 4 = 0,1,1,1,0, else 0), the contents of item c ~ U{1..k-1} as a query,
-    and two zero steps at which the contents of item c + 1 are said. The loss is the mean binary cross entropy over
+    and n zero steps at which the contents of item c + 1 are said. The loss is the mean binary cross entropy over
     these steps, 0.8 ln 2 for whoever guesses; the score is the share of right bits in rows 0-3. Sequences are padded
-    with zeros to 3 items + 5 steps. `evaluations` has the published validation with 12 items beside the task's own.
+    with zeros to (n + 1) items + 2n + 1 steps. `evaluations` has the published validation with 12 items beside it.
 
     Parameters
     ----------
@@ -146,23 +143,27 @@ class MatrixRecall(Matrices):
         The most items.
     fewest
         The fewest, at least 2.
+    item_length
+        Content steps of an item, n.
     """
 
     items: int = 10
     fewest: int = 2
+    item_length: int = 2
 
     difficulty: ClassVar[str] = "items"
 
     def __post_init__(self) -> None:
         """Check the settings."""
         at_least("items", self.items, 2)
+        positive_int("item_length", self.item_length)
         if at_least("fewest", self.fewest, 2) > self.items:
             raise too_large("fewest", self.fewest, self.items, "items")
 
     @property
     def steps(self) -> int:
-        """3 items + 5."""
-        return 3 * self.items + 5
+        """(n + 1) items + 2n + 1."""
+        return (self.item_length + 1) * self.items + 2 * self.item_length + 1
 
     def limits(self, axis: str | None = None) -> tuple[int, int | None]:
         """Nothing is more than the most."""
@@ -175,27 +176,27 @@ class MatrixRecall(Matrices):
 
     def draw(self, batch: int, generator: torch.Generator | None) -> Batch:
         """Draw fresh sequences."""
-        where, items = place(generator), self.items
+        where, items, item = place(generator), self.items, self.item_length
         count = torch.randint(self.fewest, items + 1, (batch,), generator=generator, device=where)
         there = steps_before(count, items)
-        content = _numbers((items, ITEM, batch), generator) * there.unsqueeze(1)
+        content = _numbers((items, item, batch), generator) * there.unsqueeze(1)
         # c from 0 to k - 2, by one uniform number for each sequence: k differs.
         asked = (torch.rand(batch, generator=generator, device=where, dtype=torch.float64) * (count - 1)).long()
         everyone = torch.arange(batch, device=where)
         inputs = torch.zeros(self.steps, batch, SIDE * SIDE, device=where)
-        shown = inputs[: 3 * items].view(items, 3, batch, SIDE * SIDE)
+        shown = inputs[: (item + 1) * items].view(items, item + 1, batch, SIDE * SIDE)
         shown[:, 0, :, CONTENT * SIDE :] = there.unsqueeze(-1) * inputs.new_tensor(MARKER)
         shown[:, 1:] = _bits(content)
         targets = torch.zeros_like(inputs)
-        end = 3 * count
+        end = (item + 1) * count
         inputs[end, everyone, CONTENT * SIDE :] = inputs.new_tensor(DELIMITER)
-        step = torch.arange(ITEM, device=where).unsqueeze(1)
+        step = torch.arange(item, device=where).unsqueeze(1)
         inputs[end + 1 + step, everyone] = shown[asked, 1 + step, everyone]
-        said = end + 1 + ITEM + step
+        said = end + 1 + item + step
         targets[said, everyone] = shown[asked + 1, 1 + step, everyone]
         mask = torch.zeros(self.steps, batch, dtype=torch.bool, device=where)
         mask[said, everyone] = True
-        return Batch(inputs.view(self.steps, batch, SIDE, SIDE), targets, mask, end + 1 + 2 * ITEM)
+        return Batch(inputs.view(self.steps, batch, SIDE, SIDE), targets, mask, end + 1 + 2 * item)
 
 
 def _numbers(shape: tuple[int, ...], generator: torch.Generator | None) -> Int32[Tensor, "*shape"]:

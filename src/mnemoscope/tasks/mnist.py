@@ -145,12 +145,15 @@ class SequentialMNIST(Digits):
         The data folder; by default that of MNEMOSCOPE_DATA.
     verify
         Whether the files must be the published ones; false for another set of the same format.
+    pixels_per_step
+        Pixels that are read at once; they must divide those of an image.
     """
 
     side: int = PIXELS
     recipe: str = "ziv"
     data: str | None = field(default=None, compare=False)
     verify: bool = True
+    pixels_per_step: int = 1
 
     difficulty: ClassVar[str] = "side"
     references: ClassVar[tuple[str, ...]] = ("lecun1998", "le2015")
@@ -159,17 +162,21 @@ class SequentialMNIST(Digits):
         """Check the settings."""
         if positive_int("side", self.side) > PIXELS:
             raise too_large("side", self.side, PIXELS, "the pixels of a side")
+        if self.side**2 % positive_int("pixels_per_step", self.pixels_per_step):
+            raise expected(
+                "pixels_per_step", f"a divisor of {self.side**2}, the pixels of an image", self.pixels_per_step
+            )
         self._check_data()
 
     @property
     def steps(self) -> int:
-        """Pixels of an image."""
-        return self.side**2
+        """Pixels of an image, by those that are read at once."""
+        return self.side**2 // self.pixels_per_step
 
     @property
     def input_size(self) -> int:
-        """One pixel."""
-        return 1
+        """The pixels of a step."""
+        return self.pixels_per_step
 
     def limits(self, axis: str | None = None) -> tuple[int, int | None]:
         """Images have 28 x 28 pixels."""
@@ -195,6 +202,8 @@ class PermutedMNIST(SequentialMNIST):
         The data folder; by default that of MNEMOSCOPE_DATA.
     verify
         Whether the files must be the published ones; false for another set of the same format.
+    pixels_per_step
+        Pixels that are read at once; they must divide those of an image.
     """
 
     references: ClassVar[tuple[str, ...]] = ("lecun1998", "le2015", "ziv2020", "kerg2019")

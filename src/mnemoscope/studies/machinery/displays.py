@@ -211,7 +211,10 @@ class BarsOf(FigureOf):
 
 @dataclass(frozen=True, kw_only=True)
 class HeatMapOf(FigureOf):
-    """Colours of one column over two others."""
+    """Colours of one column over two others; of one row whose value is a whole matrix, its cells.
+
+    The matrix of a row may be one of blocks: the numbers of its cells are then multiplied by `x`, a column.
+    """
 
     x: str
     y: str
@@ -223,6 +226,8 @@ class HeatMapOf(FigureOf):
 
     def drawing(self, rows: Sequence[Row]) -> Drawing:
         """Return the matrix; a place without a row stays empty."""
+        if rows and not np.isscalar(rows[0][self.value]):
+            return self._whole(rows[0])
         across, down = (sorted({row[name] for row in rows}) for name in (self.x, self.y))
         cells = {(row[self.y], row[self.x]): row[self.value] for row in rows}
         return HeatMap(
@@ -232,6 +237,18 @@ class HeatMapOf(FigureOf):
             title=self.value_title,
             x_labels=[str(label) for label in across],
             y_labels=[str(label) for label in down],
+            log=self.log,
+        )
+
+    def _whole(self, row: Row) -> HeatMap:
+        values = row[self.value]
+        return HeatMap(
+            values=values,
+            x_title=self.x_title,
+            y_title=self.y_title,
+            title=self.value_title,
+            x_labels=[str(k * row[self.x]) for k in range(len(values[0]))],
+            y_labels=[str(k * row[self.y]) for k in range(len(values))],
             log=self.log,
         )
 

@@ -15,6 +15,7 @@ import torch
 
 from mnemoscope import nn, tasks
 from mnemoscope.studies.machinery.execution import execute, executor
+from mnemoscope.studies.machinery.looks import LOOKS, Probability
 from mnemoscope.studies.machinery.stand_ins import stand_in
 from mnemoscope.studies.machinery.study import RunSpec
 from mnemoscope.training import Options, Run, fit, fit_population
@@ -41,17 +42,20 @@ def train(settings: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
 
     Settings: ``network``, ``hidden_size`` or ``parameters`` with ``count``, ``num_layers``, ``options``; ``task``,
     ``task_settings``, ``stand_in`` (a drawn data set instead of the user's); ``seeds``; ``rates`` instead of ``lr``, of
-    which validation chooses; ``epochs`` or ``iterations``; ``train_score`` for the score on the training set; and any
-    setting of `mnemoscope.training.fit`.
+    which validation chooses; ``epochs`` or ``iterations``; ``train_score`` for the score on the training set;
+    ``looks``, from names of `LOOKS` to their settings, at what the first seed has learned; and any setting of
+    `mnemoscope.training.fit`, of which ``readout`` may be ``"probability"``.
     """
     given = dict(settings)
     task = _task(given, folder)
-    wanted = given.pop("train_score", False)
+    wanted, looks = given.pop("train_score", False), given.pop("looks", {})
     trained = _population(given, task, folder / "population")
     found = _facts(trained) | _scores(trained) | _curves(trained)
     if wanted:
         data = _source(task, given)
         found["train_score"] = [_score_on_training(run, data) for run, _ in trained]
+    for look, own in looks.items():
+        found[look] = LOOKS[look](trained[0].run.model, task, **own)
     return found
 
 
@@ -136,6 +140,8 @@ def _population(given: Mapping[str, Any], task: tasks.Task, folder: Path) -> lis
     members = [seed for seed in seeds for _ in rates]
     networks, own = _networks({**own, "seeds": members}, task)
     own["lr"] = list(rates) * len(seeds) if len(rates) > 1 else rates[0]
+    if own.get("readout") == "probability":
+        own["readout"] = Probability()
     runs = fit_population(networks, task, seeds=members, folder=folder, progress=False, **own)
     trained = [Trained(run, rate) for run, rate in zip(runs, list(rates) * len(seeds), strict=True)]
     groups = [trained[first : first + len(rates)] for first in range(0, len(trained), len(rates))]
@@ -165,6 +171,7 @@ def _scores(trained: Sequence[Trained]) -> dict[str, Any]:
         "steps": [run.ending.step for run, _ in trained],
         "reasons": [run.reason for run, _ in trained],
         "chosen_rate": [rate for _, rate in trained],
+        "baseline": trained[0].run.baseline,
     }
 
 
