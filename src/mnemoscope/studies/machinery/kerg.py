@@ -179,7 +179,7 @@ def _is_there(name: str) -> bool:
 def curve_rows(outcome: Outcome, column: str, **facts: Any) -> list[Row]:
     """Return a row for every validation along training, with the values of the seeds: ``loss`` or ``score``."""
     steps, values = outcome.summary["curve_steps"], outcome.summary[f"curve_{column}"]
-    found = []
+    found: list[Row] = []
     for place, step in enumerate(steps):
         seen = [own[place] for own in values if own[place] is not None]
         found += [{**facts, "kind": "curve", "step": step, column: seen}] if seen else []
