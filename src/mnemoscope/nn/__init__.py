@@ -1,6 +1,6 @@
 """Networks: cells, the stack that makes layers of them, and the table of all by name.
 
-A network's class is imported when it is first used.
+A network's class is imported when it is first used, and what few networks are made of.
 
 >>> import mnemoscope as ms
 >>> layer = ms.nn.NNRNN(3, 64)
@@ -11,23 +11,17 @@ True
 from typing import TYPE_CHECKING
 
 from mnemoscope.core.lazy import lazy
-from mnemoscope.nn.automaton import WeightedAutomaton
-from mnemoscope.nn.bilinear import MatrixLinear
-from mnemoscope.nn.feature_maps import AffineReLU, Powers, RandomFeatures
 from mnemoscope.nn.network import Network
 from mnemoscope.nn.networks import TABLE
-from mnemoscope.nn.once import Once
-from mnemoscope.nn.parallel import Parallel, ParallelOptions
-from mnemoscope.nn.population import Population
 from mnemoscope.nn.recurrent import Recurrent
 from mnemoscope.nn.registry import Card, create, get, names, network
-from mnemoscope.nn.sequence import SequenceNetwork
 from mnemoscope.nn.spec import NetworkSpec
 from mnemoscope.nn.stack import Layer, Stack, StackOptions, Weights
-from mnemoscope.nn.storage import load, safe_globals, save
-from mnemoscope.nn.tensor_classifier import TensorClassifier
 
 if TYPE_CHECKING:
+    from mnemoscope.nn.automaton import WeightedAutomaton
+    from mnemoscope.nn.bilinear import MatrixLinear
+    from mnemoscope.nn.feature_maps import AffineReLU, Powers, RandomFeatures
     from mnemoscope.nn.networks.birnn import *
     from mnemoscope.nn.networks.corelnet import *
     from mnemoscope.nn.networks.cp import *
@@ -79,8 +73,29 @@ if TYPE_CHECKING:
     from mnemoscope.nn.networks.transformer import *
     from mnemoscope.nn.networks.tt import *
     from mnemoscope.nn.networks.urnn import *
+    from mnemoscope.nn.once import Once
+    from mnemoscope.nn.parallel import Parallel, ParallelOptions
+    from mnemoscope.nn.population import Population
+    from mnemoscope.nn.sequence import SequenceNetwork
+    from mnemoscope.nn.storage import load, safe_globals, save
+    from mnemoscope.nn.tensor_classifier import TensorClassifier
 
-_HOMES = {cls: f"networks.{file}" for file, _, cls in (place.partition(":") for place in TABLE.values())}
+_HOMES = {
+    "Once": "once",
+    "SequenceNetwork": "sequence",
+    "load": "storage",
+    "safe_globals": "storage",
+    "save": "storage",
+    "WeightedAutomaton": "automaton",
+    "MatrixLinear": "bilinear",
+    "AffineReLU": "feature_maps",
+    "Powers": "feature_maps",
+    "RandomFeatures": "feature_maps",
+    "Parallel": "parallel",
+    "ParallelOptions": "parallel",
+    "Population": "population",
+    "TensorClassifier": "tensor_classifier",
+} | {cls: f"networks.{file}" for file, _, cls in (place.partition(":") for place in TABLE.values())}
 
 __all__ = [
     "AffineReLU",
@@ -115,4 +130,4 @@ __getattr__ = lazy(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, *_HOMES])
+    return sorted({*__all__, *_HOMES})
