@@ -15,7 +15,6 @@ from mnemoscope.nn.network import Network
 from mnemoscope.nn.networks import TABLE
 from mnemoscope.nn.recurrent import Recurrent
 from mnemoscope.nn.registry import Card, create, get, names, network
-from mnemoscope.nn.spec import NetworkSpec
 from mnemoscope.nn.stack import Layer, Stack, StackOptions, Weights
 
 if TYPE_CHECKING:
@@ -77,10 +76,12 @@ if TYPE_CHECKING:
     from mnemoscope.nn.parallel import Parallel, ParallelOptions
     from mnemoscope.nn.population import Population
     from mnemoscope.nn.sequence import SequenceNetwork
+    from mnemoscope.nn.spec import NetworkSpec
     from mnemoscope.nn.storage import load, safe_globals, save
     from mnemoscope.nn.tensor_classifier import TensorClassifier
 
 _HOMES = {
+    "NetworkSpec": "spec",
     "Once": "once",
     "SequenceNetwork": "sequence",
     "load": "storage",
