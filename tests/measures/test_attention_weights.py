@@ -91,7 +91,7 @@ def test_a_small_relrnn_agrees_with_paths_written_down(options):
     which = layer.num_layers - 1
     read = x.transpose(0, 1) if layer.batch_first else x
     wanted = layer.attention(read, layer=which).matrix().detach().numpy()
-    found = ms.measures.attention(layer, inputs=x, layer=which, threshold=0.2)
+    found = ms.measures.attention(layer, inputs=x, layer=which, threshold=0.2, directions=None)
     compare(found, wanted, 0.2)
     assert found.status == "exact"
     if "buffer" in options:
@@ -102,9 +102,9 @@ def test_a_small_relrnn_agrees_with_paths_written_down(options):
 @pytest.mark.parametrize("name", NAMES)
 def test_every_network_that_attends_is_measured_and_drawn(name):
     layer = network(name)
-    found = ms.measures.attention(layer, horizon=70, trajectories=3, seed=4)
-    again = ms.measures.attention(layer, horizon=70, trajectories=3, seed=4)
-    other = ms.measures.attention(layer, horizon=70, trajectories=3, seed=5)
+    found = ms.measures.attention(layer, horizon=70, trajectories=3, skips=8, seed=4)
+    again = ms.measures.attention(layer, horizon=70, trajectories=3, skips=8, seed=4)
+    other = ms.measures.attention(layer, horizon=70, trajectories=3, skips=8, seed=5)
     assert np.array_equal(found.weights, again.weights)
     assert not np.array_equal(found.weights, other.weights)
     assert not np.triu(found.weights, 1).any()
@@ -124,6 +124,8 @@ def test_every_network_that_attends_is_measured_and_drawn(name):
         ("relrnn", {"horizon": 0}, "horizon must be a positive integer, got 0"),
         ("relrnn", {"trajectories": -1}, "trajectories must be a positive integer, got -1"),
         ("relrnn", {"threshold": 1.0}, "threshold must be below 1, got 1.0"),
+        ("relrnn", {"skips": -1}, "skips must be an integer of at least 0, got -1"),
+        ("relrnn", {"directions": 0}, "directions must be a positive integer, got 0"),
         ("relrnn", {"layer": 1}, "layer must be an integer from 0 to 0, got 1"),
         ("relrnn", {"inputs": np.zeros((3, 2))}, r"inputs must be of shape \(time, trajectories, 2\), got \(3, 2\)"),
         ("relrnn", {"inputs": np.full((3, 1, 2), np.nan)}, "inputs must be finite, got NaN or infinity"),

@@ -120,3 +120,14 @@ def test_one_copy_serves_all_measures(monkeypatch):
 def test_autonomous_networks_start_apart_without_leaving_their_states():
     found = ms.measures.lyapunov_exponents(simplex(), scale=0.0, horizon=20, transient=0, trajectories=3)
     assert np.isfinite(found.exponents[:-1]).all()
+
+
+@pytest.mark.parametrize("name", ["memrnn", "memlstm", "sab", "transformer"])
+def test_a_memory_that_grows_has_room_in_a_measure(name):
+    """Without a capacity it is what it is with that of a measure."""
+    options = {"input_size": 1, "hidden_size": 4}
+    given = ms.nn.NetworkSpec(name, **options).build()
+    told = ms.nn.NetworkSpec(name, **options, capacity=ms.measures.ROOM).build()
+    found, wanted = (ms.measures.gradient_norms(each, horizon=9, trajectories=2) for each in (given, told))
+    np.testing.assert_array_equal(found.norms, wanted.norms)
+    assert given.capacity is None

@@ -323,7 +323,7 @@ def test_result_prints_plots_and_exports():
     published = matrix_fisher_memory(np.diag([0.9, 0.5]), np.diag([0.8, 0.3]), np.eye(2), form="published")
     assert str(published).startswith("Published Fisher memory 0.8402363")
     assert get("matrix-fisher").matrices == {"U": "u", "V": "v", "W": "w"}
-    assert get("matrix-fisher").kinds == ()
+    assert get("matrix-fisher").kinds == ("recurrent",)
 
 
 @pytest.mark.parametrize(

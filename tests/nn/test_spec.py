@@ -229,3 +229,24 @@ def test_a_file_that_changed_since_it_was_recorded_is_reported(tmp_path):
     file.unlink()
     with pytest.raises(UserError, match=r"cells.py is gone since it was recorded"):
         back.build()
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "inputs", "hidden"),
+    [
+        ("matrixrnn", 16, (1, 3), (4, 4)),
+        ("matrixlstm", 32, (1, 3), (4, 8)),
+        ("matntm", 64, (1, 3), (8, 8)),
+        ("matrix-queue", 8, (3,), (2, 4)),
+    ],
+)
+def test_one_number_is_a_matrix_of_so_many_numbers(name, given, inputs, hidden):
+    made = NetworkSpec(name, input_size=3, hidden_size=given).build()
+    assert (made.input_shape, made.hidden_size) == (inputs, hidden)
+
+
+def test_numbers_that_make_no_matrix_say_what_to_give():
+    with pytest.raises(UserError, match=r"hidden_size of matrixrnn must be .* such as --hidden 4,4 .*, got 17"):
+        NetworkSpec("matrixrnn", hidden_size=17).build()
+    budget = NetworkSpec("matrixrnn", input_size=(5, 5), parameters=2000).resolved()
+    assert budget.hidden_size == (24, 24)

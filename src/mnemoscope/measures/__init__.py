@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from mnemoscope.measures.gradient_paths import *
     from mnemoscope.measures.gradients import *
     from mnemoscope.measures.lyapunov import *
+    from mnemoscope.measures.machine_memory import *
     from mnemoscope.measures.rac_graph.contraction import *
     from mnemoscope.measures.rac_graph.cut import *
     from mnemoscope.measures.registry import *
@@ -47,7 +48,7 @@ _FILES = {
     "copying": ("CopyCapacity", "copy_capacity"),
     "cost.network": ("Resources", "resources"),
     "degree": ("PolynomialDegree", "polynomial_degree"),
-    "dynamics": ("Dynamics",),
+    "dynamics": ("ROOM", "Dynamics"),
     "embedding": ("LatentEmbeddingOfNetwork", "latent_embedding"),
     "fisher.matrix": ("MatrixFisherMemory", "matrix_fisher_memory"),
     "fisher.network": ("NetworkFisherMemory", "network_fisher_memory"),
@@ -56,6 +57,7 @@ _FILES = {
     "gradient_paths": ("AttentionPaths", "attention_kappa", "attention_paths", "dependency_depths"),
     "gradients": ("GradientNorms", "gradient_norms"),
     "lyapunov": ("LyapunovExponents", "lyapunov_exponents"),
+    "machine_memory": ("MemoryUse", "memory_use"),
     "rac_graph.contraction": ("contract_rac", "to_quimb"),
     "rac_graph.cut": ("FIGURES", "TensorNetwork", "tensor_network", "tensor_network_figure"),
     "registry": ("MEASURES", "Cost", "Measure", "get", "measure", "names"),

@@ -20,7 +20,7 @@ from mnemoscope.core.errors import Description, UserError, expected
 from mnemoscope.nn.recurrent import Recurrent
 from mnemoscope.nn.state import State
 
-__all__ = ["Dynamics"]
+__all__ = ["ROOM", "Dynamics"]
 
 T = TypeVar("T")
 
@@ -30,6 +30,9 @@ _SIZES = (-3, 2)
 """Powers of ten between which the inputs of probes have their sizes."""
 
 _PROBE_STEPS = 8
+
+ROOM = 400
+"""Steps for which a memory that grows has room in a measure, where its network says nothing of a capacity."""
 
 _ROWS = 2**22
 """Numbers of the cotangents that are pulled back in one call."""
@@ -347,6 +350,8 @@ def prepare(network: nn.Module | Dynamics, *, what: str, device: str | None = No
         raise UserError(f"{what} needs a network of kind 'recurrent', got {type(network).__name__} of kind {kind!r}")
     adapted.require_causal(what)
     twin = copy.deepcopy(adapted).eval().requires_grad_(False)
+    if twin.grows and twin.capacity is None:
+        twin.capacity = ROOM
     apply: Any = twin._apply  # Module.double leaves complex parameters in single precision
     apply(_in_double_precision)
     return twin if device is None else twin.to(device)

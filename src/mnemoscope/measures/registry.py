@@ -21,6 +21,7 @@ NEEDS = {
     "jacobian": "a differentiable step",
     "polynomial": "a form that is a polynomial of its weights and inputs",
     "attention": "attention to its own past states",
+    "memory": "an external memory that it writes to and reads",
 }
 """What a measure can need of a network, in words."""
 
@@ -36,6 +37,7 @@ HOMES = {
     "lyapunov": "lyapunov",
     "matrix-fisher": "fisher.matrix",
     "memory-capacity": "capacity.memory",
+    "memory-use": "machine_memory",
     "network-fisher": "fisher.network",
     "odd-even-rank": "tensor_train.odd_even",
     "polynomial-degree": "degree",

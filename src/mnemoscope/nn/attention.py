@@ -215,20 +215,29 @@ class Attentive(Stack):
 
     def _attend(self, w: Weights, a: Tensor, state: Any) -> tuple[Tensor, Any, Tensor]:
         self._require_room(state.length, 1)
+        return self.remember(w, *self.produce(w, a, state), state)
+
+    def produce(self, w: Weights, a: Tensor, state: Any) -> tuple[Float[Tensor, "batch n"], tuple[Tensor, ...]]:
+        """Return the next state h of the core, and what it carries beside it, from the macro-state."""
         macro, carried = self.enter(state)
         before, n = macro[:, : self.hidden_size], self.hidden_size
         if self.combine == "concat":
             a = a + macro[:, n:] @ w["weight_context"].mT
         h, after = self._cores[0].advance(w, a, (before, *carried) if carried else before)
+        return h, tuple(after[1:]) if carried else ()
+
+    def remember(
+        self, w: Weights, h: Float[Tensor, "batch n"], carried: tuple[Tensor, ...], state: Any
+    ) -> tuple[Float[Tensor, "batch features"], Any, Float[Tensor, "batch heads slots"]]:
+        """Return what is given out, the memory with h in it and the next macro-state, and the weights of its slots."""
+        query = self.enter(state)[0] @ w["weight_query"].mT
         memory = self.store(state, h)
-        fits = scores(
-            macro @ w["weight_query"].mT, memory.states @ w["weight_key"].mT, w.get("weight_score"), self.heads
-        )
+        fits = scores(query, memory.states @ w["weight_key"].mT, w.get("weight_score"), self.heads)
         filled = memory.steps >= 0
         weights = softmax(fits, filled) if self.top is None else top(self.top, fits, filled)
         macro = combine(self.combine, h, read(weights, memory.states))
         memory = self.attended(memory, weights)
-        memory = memory._replace(macro=macro, carried=tuple(after[1:]) if carried else (), length=state.length + 1)
+        memory = memory._replace(macro=macro, carried=carried, length=state.length + 1)
         return (macro if self.readout == "s" else h), memory, weights
 
     def _require_room(self, count: Tensor, steps: int) -> None:

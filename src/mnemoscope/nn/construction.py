@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,7 +22,7 @@ from mnemoscope.core.standins import missing_base
 from mnemoscope.nn.configuration import Configuration, configuration_class
 from mnemoscope.nn.meanings import DEFAULT_SIZES, Sizes, is_configuration, meaning_of, suggested, usual_value
 
-__all__ = ["DEFAULT_SIZES", "Built", "construct", "known_sizes"]
+__all__ = ["DEFAULT_SIZES", "Built", "construct", "known_sizes", "shaped_sizes"]
 
 
 class Unbuilt(UserError):
@@ -213,6 +214,28 @@ class _Call:
     @property
     def _called(self) -> str:
         return f"it is called as {Path(self.name).name}{self.signature}"
+
+
+def shaped_sizes(name: str, network: Any, sizes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return sizes with the shape that a network of matrices needs where one number was given.
+
+    d inputs are a row (1, d); n hidden numbers are the matrix of n numbers that is nearest to a square, at most twice
+    as wide as high. For other n the line that is raised says what to give.
+    """
+    usual = getattr(network, "counted_at", {})
+    pairs = {key for key, size in usual.items() if isinstance(size, tuple) and len(size) == 2}
+    found = dict(sizes)
+    if "input_size" in pairs and isinstance(found.get("input_size"), int):
+        found["input_size"] = (1, found["input_size"])
+    count = found.get("hidden_size")
+    if "hidden_size" in pairs and isinstance(count, int):
+        rows = max(p for p in range(1, math.isqrt(count) + 1) if count % p == 0)
+        if count > 2 * rows * rows:
+            side = max(2, round(math.sqrt(count)))
+            wanted = f"rows and columns of a matrix, such as --hidden {side},{side} (in Python ({side}, {side}))"
+            raise expected(f"hidden_size of {name}", wanted, count)
+        found["hidden_size"] = (rows, count // rows)
+    return found
 
 
 def _signature(name: str, factory: Any) -> inspect.Signature:

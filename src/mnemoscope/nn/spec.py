@@ -20,7 +20,7 @@ from mnemoscope.core.arrays import ARRAYS
 from mnemoscope.core.errors import UserError, choice, expected, positive_int
 from mnemoscope.core.plugins import is_location, load_object
 from mnemoscope.core.seeds import check_seed, seed_of
-from mnemoscope.nn.construction import DEFAULT_SIZES, Built, construct, known_sizes
+from mnemoscope.nn.construction import DEFAULT_SIZES, Built, construct, known_sizes, shaped_sizes
 from mnemoscope.nn.options import public_class
 from mnemoscope.nn.parameters import COUNTS, size_within
 from mnemoscope.nn.registry import NETWORKS, card, create, get
@@ -277,7 +277,8 @@ class NetworkSpec:
         plain = self.replace(parameters=None, count="recurrent", readout_size=0)
         factory = get(self.what) if isinstance(self.what, str) else self.what
         if not isinstance(factory, type) or not issubclass(factory, TensorClassifier):
-            return plain.replace(hidden_size=size)
+            pairs = isinstance(getattr(factory, "counted_at", {}).get("hidden_size"), tuple)
+            return plain.replace(hidden_size=(size, size) if pairs else size)
         # A count depends on an example's length and classes, where these are not told.
         told = {name: factory.counted_at[name] for name in ("length", "classes")}
         width = DEFAULT_SIZES["input_size"] if self.input_size is None else self.input_size
@@ -302,7 +303,7 @@ class NetworkSpec:
             cls = NETWORKS[self.what]
             # A network that answers once has defaults for the sizes that it has.
             usual = {} if getattr(cls, "output_at", "steps") == "once" else known_sizes(cls, DEFAULT_SIZES)
-            sizes = {**usual, **self.sizes}
+            sizes = shaped_sizes(self.what, cls, {**usual, **self.sizes})
             return Built(create(self.what, **{**sizes, **self.options}))
         return construct(self.what, get(self.what), self.sizes, self.options)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from mnemoscope.core.environment import environment_facts
 from mnemoscope.core.errors import UserError, expected, positive_int
-from mnemoscope.measures.dynamics import Dynamics, few_threads
+from mnemoscope.measures.dynamics import ROOM, Dynamics, few_threads
 from mnemoscope.nn import NetworkSpec
 from mnemoscope.nn.storage import weights_digest
 from mnemoscope.profiles.checks import brief, check_network
@@ -177,6 +177,8 @@ class Runner:
         spec = spec.resolved()
         network = _build(spec, seed)
         notices = check_network(network, spec.label)
+        if _grown(network) is not None:
+            notices += (f"its memory grows: measures give it room for {ROOM} steps; --set capacity=N gives it another",)
         mark = fingerprint(spec, network, self.settings.quick)
         return Subject(spec, network, facts_of(spec, network), notices, mark, {seed: weights_digest(network)})
 
@@ -198,6 +200,7 @@ class Runner:
             train_minutes=self.settings.train_minutes,
             folder=None if self.store.folder is None else self.store.folder / subject.fingerprint[:16],
             prepare=self._prepare,
+            grown=_grown(subject.network),
         )
 
     def _reason_against(self, subject: Subject, section: ProfileSection, seed: int) -> str | None:
@@ -304,6 +307,12 @@ class Runner:
             results = {seeds[0]: without_result("stopped", "it was interrupted before")}
         found = merge(section, results, len(seeds))
         return dataclasses.replace(found, command=next(iter(commands.values()), ""), commands=commands)
+
+
+def _grown(network: Any) -> int | None:
+    """Return the numbers in a memory that grows, with the room that measures give it; None for all others."""
+    open_ended = getattr(network, "grows", False) and getattr(network, "capacity", None) is None
+    return int(network.state_size_at(ROOM)) if open_ended else None
 
 
 def _build(spec: NetworkSpec, seed: int, input_size: int | None = None) -> Any:

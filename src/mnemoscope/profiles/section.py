@@ -142,6 +142,10 @@ class Call:
         return entry.of_network or entry.function
 
 
+_LONGEST = 120.0
+"""Seconds after which a section of a memory that grows is left out."""
+
+
 def _as_it_is(network: Any) -> Any:
     return network
 
@@ -168,6 +172,8 @@ class Context:
         Where a section may keep what it has so far, and find it again; None: nowhere.
     prepare
         Prepares a network for measures, once for all of them; by default it stays as it is.
+    grown
+        Numbers in the state of a memory that grows, with the room that measures give it; None for all others.
     """
 
     seed: int = 0
@@ -178,11 +184,12 @@ class Context:
     train_minutes: float | None = None
     folder: Path | None = None
     prepare: Callable[[Any], Any] = _as_it_is
+    grown: int | None = None
 
     @property
     def state_size(self) -> int:
         """Numbers in the network's state, or as many as a usual one has where it has no fixed number."""
-        return self.facts.state_size or 64
+        return self.facts.state_size or self.grown or 64
 
 
 class ProfileSection(ABC):
@@ -254,6 +261,11 @@ class ProfileSection(ABC):
             return f"it takes networks of kind {' or '.join(self.kinds)}, and this one is of kind {kind}"
         if self.needs_causal and not getattr(network, "causal", True):
             return "it needs a causal network, and this one reads the future"
+        if context.grown is not None and (seconds := self.seconds(network, context)) > _LONGEST:
+            return (
+                f"its memory grows, and with room for {context.grown:,} numbers it would take about "
+                f"{seconds / 60:.0f} minutes; --set capacity=N gives it less room"
+            )
         return None
 
     def calls(self, context: Context) -> tuple[Call, ...]:

@@ -242,6 +242,8 @@ def reason_against(entry: Measure, network: Any, given: Mapping[str, Any]) -> st
         return "it needs a network that is a polynomial of its weights and inputs"
     if "attention" in entry.needs and not hasattr(network, "attention"):
         return "it needs a network that attends to its own past states"
+    if "memory" in entry.needs and not hasattr(network, "trace"):
+        return "it needs a machine with an external memory"
     missing = [o.flag for o in _function_options(entry, function).values() if o.required and o.name not in given]
     return f"it needs {' and '.join(missing)}" if missing else None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -21,6 +22,7 @@ from mnemoscope.measures.fisher.engine import (
     unstable,
 )
 from mnemoscope.measures.fisher.published import published
+from mnemoscope.measures.fisher.resting import matrices_of
 from mnemoscope.measures.registry import Cost, measure
 
 if TYPE_CHECKING:
@@ -134,14 +136,15 @@ _COST = Cost(
 )
 
 
-@measure("matrix-fisher", kinds=(), needs=("matrix",), matrices={"U": "u", "V": "v", "W": "w"}, cost=_COST)
+@measure("matrix-fisher", kinds=("recurrent",), needs=("matrix",), matrices={"U": "u", "V": "v", "W": "w"}, cost=_COST)
 def matrix_fisher_memory(
     U: Any,
-    V: Any,
-    W: Any,
+    V: Any = None,
+    W: Any = None,
     noise: tuple[float, float] = (1.0, 1.0),
     horizon: int | None = None,
     form: str = "exact",
+    channel: int = 0,
 ) -> MatrixFisherMemory:
     r"""Measure how much the matrix state of a noisy linear network says about each past input.
 
@@ -164,7 +167,9 @@ def matrix_fisher_memory(
     Parameters
     ----------
     U
-        Left recurrent matrix, N x N: the state is multiplied by its transpose.
+        Left recurrent matrix, N x N: the state is multiplied by its transpose. Or a network, matrixrnn, matrixlstm, ntm
+        or matntm, instead of all three: its own matrices where it is linear or rests at zero, else the Jacobian of its
+        state at rest, with noise in every number of the state.
     V
         Right recurrent matrix, N x N (M x M for an N x M state).
     W
@@ -175,6 +180,8 @@ def matrix_fisher_memory(
         n: n steps from a zero state, so n noise terms and lags 0..n-1; None: the stationary state.
     form
         "exact", or "published" for the document's separable covariance.
+    channel
+        Which number of a network's input the signal is, counted row by row.
 
     Returns
     -------
@@ -196,10 +203,13 @@ def matrix_fisher_memory(
     >>> found.curve[:3].round(6).tolist()
     [1.4591, 0.271655, 0.129919]
     """
+    U, V, W, queue, words = matrices_of(U, V, W, channel, "matrix_fisher_memory")
+    if queue is not None:
+        raise UserError("matrix_fisher_memory takes no network with a queue: queue_fisher_memory measures matrix-queue")
     network = matrix_network(U, V, W, noise, horizon)
     choice("form", form, FORMS)
     if form == "published":
-        return _published_result(network)
+        return _said(_published_result(network), words)
     radius = spectral_radius(network.U) * spectral_radius(network.V)
     if horizon is None and unstable(radius):
         raise UserError(
@@ -207,7 +217,12 @@ def matrix_fisher_memory(
             "give a finite horizon"
         )
     measured = matrix_memory(network.U, network.V, network.W, (), (1,), network.horizon)
-    return _exact_result(network, radius, measured, _beside(network))
+    return _said(_exact_result(network, radius, measured, _beside(network)), words)
+
+
+def _said(found: MatrixFisherMemory, words: tuple[str, ...]) -> MatrixFisherMemory:
+    """Return a result with what was done to a network to get its matrices."""
+    return replace(found, assumptions=(*words, *found.assumptions))
 
 
 def _exact_result(

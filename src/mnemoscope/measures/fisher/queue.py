@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -21,6 +22,7 @@ from mnemoscope.measures.fisher.engine import (
     unstable,
 )
 from mnemoscope.measures.fisher.published import published_queue
+from mnemoscope.measures.fisher.resting import matrices_of
 from mnemoscope.measures.registry import Cost, measure
 
 if TYPE_CHECKING:
@@ -133,24 +135,31 @@ COST = (
 )
 
 
+_WEIGHTS = (0.3,)
+"""Of the queue, where nothing is said."""
+
 _COST = Cost(
     time={"Q^3 log(T)": 2.6e-9, "Q^2 T": 2e-9},
     memory="Q^2",
-    sizes={"Q": lambda given: given["S"] * (1 + len(given["weights"])), "T": lambda given: given["horizon"] or 1000},
+    sizes={
+        "Q": lambda given: given["S"] * (1 + len(given["weights"] or _WEIGHTS)),
+        "T": lambda given: given["horizon"] or 1000,
+    },
     letters={"Q": "numbers in the matrix and its queue, less where U and V fall apart", "T": "lags"},
 )
 
 
-@measure("queue-fisher", kinds=(), needs=("matrix",), matrices={"U": "u", "V": "v", "W": "w"}, cost=_COST)
+@measure("queue-fisher", kinds=("recurrent",), needs=("matrix",), matrices={"U": "u", "V": "v", "W": "w"}, cost=_COST)
 def queue_fisher_memory(
     U: Any,
-    V: Any,
-    W: Any,
-    weights: tuple[float, ...] = (0.3,),
+    V: Any = None,
+    W: Any = None,
+    weights: tuple[float, ...] | None = None,
     noise: tuple[float, float] = (1.0, 1.0),
     horizon: int | None = None,
     form: str = "exact",
     m_max: int = 20,
+    channel: int = 0,
 ) -> QueueFisherMemory:
     r"""Measure what a matrix network with a queue of p past states says about each past input.
 
@@ -169,13 +178,15 @@ def queue_fisher_memory(
     Parameters
     ----------
     U
-        Left recurrent matrix, N x N: the state is multiplied by its transpose.
+        Left recurrent matrix, N x N: the state is multiplied by its transpose. Or a network instead of all three:
+        matrix-queue, which has weights of its own, or one that `matrix_fisher_memory` takes.
     V
         Right recurrent matrix, N x N (M x M for an N x M state).
     W
         Where the scalar signal enters, of the shape of the state.
     weights
-        alpha_1..alpha_p: with what weight the states two, three, .. steps back are added.
+        alpha_1..alpha_p: with what weight the states two, three, .. steps back are added; None: those of the network,
+        else (0.3,).
     noise
         Variances epsilon_1 of rows and epsilon_2 of columns; only their product matters.
     horizon
@@ -184,6 +195,8 @@ def queue_fisher_memory(
         "exact", or "published" for the document's series (one slot of weight 1, whatever `weights` says).
     m_max
         Where the published series are cut off; they diverge.
+    channel
+        Which number of a network's input the signal is, counted row by row.
 
     Returns
     -------
@@ -206,18 +219,23 @@ def queue_fisher_memory(
     >>> found.curve[:3].round(6).tolist()
     [1.101711, 0.180513, 0.131659]
     """
+    U, V, W, queue, words = matrices_of(U, V, W, channel, "queue_fisher_memory")
+    if queue is not None and weights is not None:
+        raise UserError(f"weights cannot be given for a network that has a queue of its own, {queue}")
     network = matrix_network(U, V, W, noise, horizon)
-    alphas = _weights(weights)
+    alphas = queue or _weights(_WEIGHTS if weights is None else weights)
     choice("form", form, FORMS)
     if form == "published":
-        return _published_result(network, alphas, positive_int("m_max", m_max))
+        found = _published_result(network, alphas, positive_int("m_max", m_max))
+        return replace(found, assumptions=(*words, *found.assumptions))
     radius = queue_radius(network.U, network.V, alphas)
     if network.horizon is None and unstable(radius):
         raise UserError(
             f"the network with its queue must be stable for horizon=None, got a companion matrix of spectral radius "
             f"{radius:.6g}: there is no stationary state; give a finite horizon, or smaller weights"
         )
-    return _exact_result(network, alphas, radius)
+    found = _exact_result(network, alphas, radius)
+    return replace(found, assumptions=(*words, *found.assumptions))
 
 
 def queue_radius(U: Float[np.ndarray, "n n"], V: Float[np.ndarray, "m m"], weights: Sequence[float]) -> float:

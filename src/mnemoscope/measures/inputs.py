@@ -1,0 +1,53 @@
+"""Input sequences of measures that show what a network does: drawn, or given by whoever asks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from mnemoscope.core.arrays import positive
+from mnemoscope.core.errors import Description, expected, positive_int
+from mnemoscope.nn.recurrent import Recurrent
+
+__all__ = ["answering", "arranged", "input_sequences"]
+
+
+def input_sequences(
+    network: Recurrent, horizon: int, trajectories: int, scale: float, inputs: Any, seed: int
+) -> Float[Tensor, "time batch ..."]:
+    """Return Gaussian inputs in float64, or those that were given, checked."""
+    shape = tuple(network.input_shape)
+    if inputs is None:
+        steps, batch = positive_int("horizon", horizon), positive_int("trajectories", trajectories)
+        generator = torch.Generator().manual_seed(seed)
+        drawn = torch.randn(steps, batch, *shape, generator=generator, dtype=torch.float64)
+        return positive("scale", scale) * drawn
+    found = torch.as_tensor(inputs, dtype=torch.float64)
+    if found.dim() != 2 + len(shape) or tuple(found.shape[2:]) != shape or not found.numel():
+        wanted = ", ".join(str(size) for size in shape)
+        raise expected("inputs", f"of shape (time, trajectories, {wanted})", tuple(found.shape))
+    if not bool(found.isfinite().all()):
+        raise expected("inputs", "finite", Description("NaN or infinity"))
+    return found
+
+
+def arranged(network: Recurrent, x: Float[Tensor, "time batch ..."]) -> Tensor:
+    """Return inputs of the network's own type and order of time and batch."""
+    x = x.to(next(network.parameters()))
+    return x.transpose(0, 1) if network.batch_first else x
+
+
+@contextmanager
+def answering(network: Recurrent) -> Iterator[None]:
+    """Let a network answer instead of learning: nothing is dropped or cut."""
+    training = network.training
+    network.eval()
+    try:
+        yield
+    finally:
+        network.train(training)
