@@ -101,6 +101,7 @@ ATTENTIVE: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
 }
 """Networks of chapter 4: registry name, options, settings of the training; rates are 2e-4 where none is given."""
 
+_UNBOUNDED = ("orth-RNN", "expRNN", "GORU", "RelRNN, modReLU")
 _ATTENDING = ("RelRNN", "RelRNN, modReLU", "RelLSTM", "MemRNN", "SAB")
 
 
@@ -115,7 +116,8 @@ def attentive_run(network: str, task: str, level: int, scale: Mapping[str, Any],
         ``"copy"`` or ``"denoise"``, and T.
     scale
         ``units``, ``iterations``, ``batch_size``, ``validate_every``, ``tests`` (sequences), ``factors`` of T at which
-        it is tested; ``small``, symbols and alphabet of a smaller task; ``rate`` of Adam where it is not as published.
+        it is tested; ``small``, symbols and alphabet of a smaller task; ``rate`` of Adam where it is not as published,
+        of which networks with modReLU get a third.
     options
         Of the network, beside its own.
     """
@@ -123,9 +125,11 @@ def attentive_run(network: str, task: str, level: int, scale: Mapping[str, Any],
     own = {**own, **options}
     settings: dict[str, Any] = {"network": name, "hidden_size": scale["units"], "seeds": [0], "lr": 2e-4, **course}
     if network in ("RelRNN", "MemRNN"):  # as published of RelRNN
-        own = {"nonlinearity": "tanh" if task == "copy" else "modrelu", **own}
-    if "rate" in scale or (network, task) == ("RelRNN", "copy"):
-        settings |= {**_ADAM, "lr": scale.get("rate", 2e-4)}
+        own = {"nonlinearity": "tanh" if task == "copy" or "rate" in scale else "modrelu", **own}
+    if "rate" in scale:
+        settings |= {**_ADAM, "lr": scale["rate"] / (3 if network in _UNBOUNDED else 1)}
+    elif (network, task) == ("RelRNN", "copy"):
+        settings |= _ADAM
     names = {"copy": ("copying", "delay"), "denoise": ("selective-copy", "length")} if "small" in scale else {}
     title, axis = names.get(task, (task, "delay"))
     size = {"symbols": scale["small"][0], "alphabet": scale["small"][1]} if "small" in scale else {}
