@@ -149,6 +149,14 @@ class Attentive(Stack):
         """Return the memory after its slots received these weights."""
         return memory
 
+    def keep(self, memory: Any, row: int, count: int) -> None:
+        """Do in place what `store` does, of one number of a row after `count` steps of all examples (`keeps`)."""
+
+    @property
+    def keeps(self) -> bool:
+        """Whether there is a `keep`."""
+        return False
+
     def enter(self, memory: Any) -> tuple[Tensor, tuple[Tensor, ...]]:
         """Return the macro-state and what else the core starts a step from."""
         return memory.macro, memory.carried
@@ -318,6 +326,8 @@ class Attentive(Stack):
             top=self.top,
             store=self.store,
             attended=self.attended,
+            keep=self.keep if self.keeps and together and alive is None else None,
+            count=counts[0],
             slots=lambda t: min(max(1, self.slots(counts[1] + t)), state.steps.shape[1]),
             buffer=self.buffer,
             screens=self.screens,

@@ -142,7 +142,7 @@ class Call:
         return entry.of_network or entry.function
 
 
-_LONGEST = 120.0
+_LONGEST = 20.0
 """Seconds after which a section of a memory that grows is left out."""
 
 

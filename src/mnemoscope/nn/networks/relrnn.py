@@ -131,6 +131,33 @@ class ScreenedAttention(Attentive):
             relevance=put(here, score, memory.relevance),
         )
 
+    @property
+    def keeps(self) -> bool:
+        """With a buffer: then all examples put a new state into the same slot."""
+        return self.buffer > 0
+
+    def keep(self, memory: Screened, row: int, count: int) -> None:
+        """Put a row into the buffer in place, and what leaves it into the relevant set if it is relevant enough."""
+        place = count % self.buffer
+        if self.relevant and count >= self.buffer:
+            self._keep_relevant(memory, place, count - self.buffer)
+        memory.states[:, place] = row
+        memory.steps[:, place] = count
+        memory.relevance[:, place] = 0.0
+
+    def _keep_relevant(self, memory: Screened, place: int, filled: int) -> None:
+        parts = memory.states.squeeze(-1), memory.steps, memory.relevance
+        states, steps, relevance = (part[:, place : place + 1] for part in parts)
+        leaving = states, steps, self._score(states, relevance, steps)
+        if filled < self.relevant:
+            for part, new in zip(parts, leaving, strict=True):
+                part[:, self.buffer + filled] = new.squeeze(1)
+            return
+        least, index = memory.relevance[:, self.buffer :].min(-1, keepdim=True)
+        better, index = leaving[2] > least, index + self.buffer
+        for part, new in zip(parts, leaving, strict=True):
+            part.scatter_(1, index, torch.where(better, new, part.gather(1, index)))
+
     def _score(self, states: Tensor, relevance: Tensor, steps: Tensor) -> Tensor:
         if callable(self.screening):
             scores = self.screening(states, relevance, steps)
@@ -147,7 +174,7 @@ class ScreenedAttention(Attentive):
 
     def attended(self, memory: Screened, weights: Float[Tensor, "batch heads slots"]) -> Screened:
         """Add the weights of the states in the buffer to their relevance."""
-        received = weights.mean(1)
+        received = weights.squeeze(1) if self.heads == 1 else weights.mean(1)
         buffered = torch.arange(received.shape[1], device=received.device) < self.buffer
         return memory._replace(relevance=memory.relevance + torch.where(buffered, received, 0.0))
 

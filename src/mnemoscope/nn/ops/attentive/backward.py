@@ -10,7 +10,7 @@ from torch import Tensor
 
 from mnemoscope.nn.ops.attention import combine, cut_heads, join_heads, read, top_backward
 from mnemoscope.nn.ops.attentive.definition import Inputs
-from mnemoscope.nn.ops.attentive.slots import Alignment, Rows
+from mnemoscope.nn.ops.attentive.slots import Alignment, Rows, numbers
 
 __all__ = ["Backward"]
 
@@ -30,7 +30,8 @@ class Backward:
         index = [weights.new_empty(m) for m in slots] if self.plan.in_order else index.split(slots)
         self.index = [part.view(batch, -1) for part in index]
         self.filled = None if self.plan.top is None else [part.view(batch, -1) for part in filled.split(slots)]
-        self.found = [Rows(part, self.plan.in_order) for part in self.index]
+        examples = numbers(self.index[0]) if self.index else None
+        self.found = [Rows(part, self.plan.in_order, examples) for part in self.index]
         self.before = self._macros_before()
         self.queries = self.before @ (self.given.query.T * self.align.query_factor)
         self.key = self.given.key * self.align.key_factor

@@ -33,6 +33,11 @@ class Plan:
         Takes a memory, and the row numbers of new states (B, 1); returns the memory with them.
     attended
         Takes a memory and the weights (B, heads, m) that its slots received; returns it with their sums.
+    keep
+        Does in place what `store` does, of one row for all examples after so many steps; None: `store` does it. Only
+        where all examples have come as far and none ends before the others.
+    count
+        Steps before the call, where there is `keep`.
     slots
         Leading slots that may be filled after so many steps.
     buffer, screens
@@ -53,6 +58,8 @@ class Plan:
     top: int | None
     store: Callable[[Any, Tensor], Any]
     attended: Callable[[Any, Tensor], Any]
+    keep: Callable[[Any, int, int], None] | None
+    count: int
     slots: Callable[[int], int]
     buffer: int
     screens: bool

@@ -10,7 +10,7 @@ from torch import Tensor
 from mnemoscope.nn.ops.attention import cut_heads, join_heads, score_columns
 from mnemoscope.nn.ops.attentive.definition import Inputs, Plan
 
-__all__ = ["Alignment", "Rows"]
+__all__ = ["Alignment", "Rows", "numbers"]
 
 
 class Alignment:
@@ -39,14 +39,19 @@ class Alignment:
         return join_heads(g.unsqueeze(-2) @ cut_heads(kept, self.heads)).squeeze(1), None
 
 
+def numbers(index: Tensor) -> Tensor:
+    """Return the numbers of the examples of an index (B, m), (B, 1)."""
+    return torch.arange(len(index), device=index.device, dtype=index.dtype).unsqueeze(1)
+
+
 class Rows:
     """The rows (B, m) that the slots of a memory point to."""
 
-    def __init__(self, index: Tensor, in_order: bool) -> None:
+    def __init__(self, index: Tensor, in_order: bool, examples: Tensor | None = None) -> None:
         (self.batch, self.slots), self.in_order = index.shape, in_order
         if not in_order:
-            examples = torch.arange(self.batch, device=index.device, dtype=index.dtype)
-            self.flat = torch.add(examples[:, None], index, alpha=self.batch).view(-1)
+            examples = numbers(index) if examples is None else examples
+            self.flat = torch.add(examples, index, alpha=self.batch).view(-1)
 
     def take(self, table: Tensor) -> Tensor:
         """Return them as (B, m, ..)."""
