@@ -95,7 +95,8 @@ def attention(model: Model, task: Task, *, sequences: int = 8, steps: int | None
 
 def task_symbols(task: Task) -> int:
     """Return how many steps at the end of a sequence recall symbols; 0 where there are none."""
-    return 10 if task.name in ("copy", "denoise") else 0
+    symbols = getattr(task, "symbols", None)
+    return int(symbols if symbols is not None else task.sizes()[1] if hasattr(task, "sizes") else 0)
 
 
 @_look("gradients")
