@@ -56,7 +56,7 @@ def test_float32_at_4096_steps(form):
 
 @pytest.mark.parametrize("form", OPERATIONS)
 def test_second_derivatives_and_vmap(form, monkeypatch):
-    monkeypatch.setattr("mnemoscope.nn.ops.linear_attention._CHUNK", 4)
+    monkeypatch.setattr("mnemoscope.nn.ops.linear_attention._CHUNKS", (4, 4))
     monkeypatch.setattr("mnemoscope.nn.ops.linear_attention._BLOCK", 2)
     fast, _ = OPERATIONS[form]
     sizes = {"batch": 1, "heads": 1, "keys": 2, "values": 1}

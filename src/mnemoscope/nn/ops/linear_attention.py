@@ -24,8 +24,9 @@ from mnemoscope.nn.ops.scan import mask_of, scan
 
 __all__ = ["Chunks", "Decays", "linear_attention", "naive_linear_attention"]
 
-_CHUNK = 32
-"""Steps in a chunk: a power of two."""
+_CHUNKS = (16, 64)
+"""Least and most steps in a chunk, powers of two: half as many as a value has numbers, so that the products within a
+chunk and those with its state take about as long."""
 
 _BLOCK = 8
 """Steps of a block, in which a decay may be undone: at most 4 of less than e^-20 in float32."""
@@ -99,7 +100,9 @@ class Chunks:
     def __init__(self, like: Tensor, lengths: Tensor | None) -> None:
         self.like = like
         self.steps = len(like)
-        self.size = min(_CHUNK, 1 << max(0, self.steps - 1).bit_length())
+        least, most = _CHUNKS
+        wanted = min(most, max(least, 1 << (like.shape[-1] // 2).bit_length() - 1)) if like.shape[-1] > 1 else least
+        self.size = min(wanted, 1 << max(0, self.steps - 1).bit_length())
         mask = mask_of(lengths, like)
         self.alive = None if mask is None else mask[..., None, None]
 

@@ -25,7 +25,7 @@ from mnemoscope.nn.ops.scan import mask_of, scan
 
 __all__ = ["Dense", "Diagonal", "System", "convolved_state_space", "naive_state_space", "state_space"]
 
-_CHUNK = 64
+_CHUNK = 128
 """Steps in a chunk: a power of two."""
 
 

@@ -57,7 +57,7 @@ def _(s: NetworkView) -> Instance:
     return Instance(text, letters, "bound")
 
 
-@theorem("recall-keys", "schlag2021", "§4.1")
+@theorem("recall-keys", "schlag2021", "on capacity")
 def keys(seed: int) -> Verdict:
     """A matrix state that is read by a key, v = S k, holds arbitrary values for at most d_k keys.
 
@@ -84,7 +84,7 @@ def _(s: NetworkView) -> Instance:
     return Instance(text, pairs, "bound")
 
 
-@theorem("recall-delta-rule", "schlag2021", "§4.2")
+@theorem("recall-delta-rule", "schlag2021", "on the delta rule")
 def delta_rule(seed: int) -> Verdict:
     """One layer of the delta rule with orthonormal keys returns the last value written under a key.
 

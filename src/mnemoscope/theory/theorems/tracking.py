@@ -155,7 +155,7 @@ def _(s: NetworkView) -> Instance:
     return Instance(text, 0.0, "exact")
 
 
-@theorem("tracking-real-eigenvalues", "grazzi2025", "Thm. 2")
+@theorem("tracking-real-eigenvalues", "grazzi2025", "on counting modulo 3")
 def real(seed: int) -> Verdict:
     """Stacked layers whose transitions are real and diagonal in one basis do not count modulo 3.
 
@@ -223,7 +223,7 @@ def _(s: NetworkView) -> Instance:
     return Instance(text, s.n, "exact")
 
 
-@theorem("tracking-reflections", "grazzi2025", "Thm. 3")
+@theorem("tracking-reflections", "grazzi2025", "on products of reflections")
 def reflections(seed: int) -> Verdict:
     """One layer of the delta rule with steps of size 2 tracks every permutation of its d_k keys.
 
@@ -269,7 +269,7 @@ def _(s: NetworkView) -> Instance:
     return Instance(text, s.key_size, "exact")
 
 
-@theorem("tracking-solvable", "merrill2024", "§4")
+@theorem("tracking-solvable", "merrill2024", "on fixed and diagonal transitions")
 def solvable(seed: int) -> Verdict:
     """Stacked layers with fixed or diagonal transitions track only solvable groups, unless TC^0 = NC^1.
 
