@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Unpack
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from mnemoscope.core.errors import expected
-from mnemoscope.nn.ops.scan import forward_mode
+from mnemoscope.nn.ops.scan import forward_mode, tracing
 from mnemoscope.nn.stack import Stack, StackOptions, Weights
 
 __all__ = ["Parallel", "ParallelOptions"]
@@ -53,6 +54,8 @@ class Parallel(Stack):
 
     def form(self, steps: int) -> str:
         """Return the form in which sequences of so many steps are computed."""
+        if torch.compiler.is_exporting() or tracing():
+            return "recurrent"  # in an exported graph a loop of any length
         if self.mode != "auto":
             return self.mode
         # Operations with a backward pass by hand have no forward-mode derivative; the loop has.

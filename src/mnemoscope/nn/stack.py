@@ -17,7 +17,7 @@ from torch.utils._pytree import tree_flatten, tree_map
 
 from mnemoscope.core.errors import Description, UserError, expected, positive_int
 from mnemoscope.nn.declared import Layer, Weights
-from mnemoscope.nn.ops.scan import mask_of, reverse, scan
+from mnemoscope.nn.ops.scan import mask_of, of_traced_length, reverse, scan, tracing
 from mnemoscope.nn.options import StackOptions
 from mnemoscope.nn.recurrent import Recurrent
 from mnemoscope.nn.state import State, as_type, check_state, complex_of, fits, join_cells, split_cells
@@ -57,6 +57,9 @@ class Stack(Recurrent):
 
     starts_at_zero: ClassVar[bool] = False
     """Whether `unroll` takes None for a state of zeros, which is then never made."""
+
+    any_length_traced: ClassVar[bool] = False
+    """Whether what `torch.jit.trace` records of a call is right for other lengths: no loop is written out."""
 
     field: str = "real"
     """``"complex"``: units, and what comes and goes between steps, are complex; outputs are [Re, Im]."""
@@ -168,7 +171,7 @@ class Stack(Recurrent):
     @property
     def cell_output_size(self) -> int:
         """Numbers that one cell gives out per step: n, or 2n over the complex field: [Re, Im]."""
-        return int(self.hidden_size) * (2 if self.field == "complex" else 1)
+        return self._width * (2 if self.field == "complex" else 1)
 
     def layer_output_shape(self, index: int) -> tuple[int, ...]:
         """Return the shape of what layer `index` hands on at a step, both directions together."""
@@ -269,6 +272,7 @@ class Stack(Recurrent):
         """Run whole sequences through all layers and directions; `weights` as in `step`."""
         if lengths is not None and int(lengths[-1]) == x.shape[0]:
             lengths = None
+        x = self._recorded(x)
         # Autocast would round the maps and the recurrence: these run in the input's own type.
         autocast = torch._C._is_any_autocast_enabled()
         with torch.autocast(x.device.type, enabled=False) if autocast else nullcontext():
@@ -282,11 +286,24 @@ class Stack(Recurrent):
             cells = self._cells_before(x, state, weights)
             for index in range(self.cell_layers):
                 x = self._run_layer(index, weights, x, cells, lengths)
-            return x, self._join(cells)
+            return self._within_capacity(x, cells), self._join(cells)
+
+    def _recorded(self, x: Tensor) -> Tensor:
+        """Return x; where a graph is being made of the call, refuse what it could not be right for."""
+        if torch.compiler.is_exporting() and self.field == "complex" and torch.onnx.is_in_onnx_export():
+            raise UserError(f"{type(self).__name__} computes with complex numbers, which ONNX does not have")
+        return of_traced_length(x) if tracing() and not self.any_length_traced else x
+
+    def _within_capacity(self, y: Tensor, cells: list[Any]) -> Tensor:
+        """Return outputs; in an exported graph, which cannot refuse, NaN where a memory that grows has no more room."""
+        if not (self.grows and self.capacity and torch.compiler.is_exporting()):
+            return y
+        ends = cells[0].length + torch.arange(1 - y.shape[0], 1, device=y.device)[:, None]  # time, batch
+        return torch.where((ends > self.capacity)[..., None], torch.nan, y)
 
     def _steps_alone(self) -> bool:
         """Say whether a sequence of one step is best run as a step: decoding, one call for each action."""
-        return not (torch.is_grad_enabled() or self.bidirectional or torch.compiler.is_compiling())
+        return not (torch.is_grad_enabled() or self.bidirectional or torch.compiler.is_compiling() or tracing())
 
     def _run_layer(
         self, index: int, weights: list[Weights], x: Tensor, cells: list[Any], lengths: Tensor | None

@@ -29,6 +29,7 @@ class TorchGated(TorchLayer):
 
     gates: int
     proj_size: int = 0
+    any_length_traced: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -129,8 +129,8 @@ class Transformer(Heads):
     def unroll(self, w: Weights, x: Tensor, state: Any, lengths: Tensor | None) -> tuple[Tensor, Any]:
         """Refuse sequences that are longer than the cache or the positions."""
         for name, limit in (("capacity", self.capacity), ("positions", self.positions)):
-            if limit is not None and len(x) > limit:
-                raise expected("the sequence", f"at most {name} = {limit} steps long", len(x))
+            if limit is not None and not torch.compiler.is_exporting() and x.shape[0] > limit:
+                raise expected("the sequence", f"at most {name} = {limit} steps long", x.shape[0])
         return super().unroll(w, x, state, lengths)
 
     def _check_state(self, hx: State, x: Tensor) -> None:

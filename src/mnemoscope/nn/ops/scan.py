@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -12,7 +14,7 @@ from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 from mnemoscope.core.errors import UserError
 
-__all__ = ["forward_mode", "mask_of", "reverse", "scan", "transforming"]
+__all__ = ["forward_mode", "mask_of", "of_traced_length", "reverse", "scan", "tracing", "transforming"]
 
 State = TypeVar("State")
 
@@ -40,6 +42,8 @@ def scan(
     -------
     The outputs, stacked over time, and the last state.
     """
+    if mask is None and _keeps_loop():
+        return _scan_in_graph(step, inputs, state)
     leaves, structure = tree_flatten(inputs)
     outputs = []
     # Cut at once: the gradient of an indexed step is as large as all steps, and there are as many of them.
@@ -54,6 +58,43 @@ def scan(
             output = _where(mask[t], output, torch.zeros_like(output))
         outputs.append(output)
     return torch.stack(outputs), state
+
+
+def _keeps_loop() -> bool:
+    """Say whether a graph is being made that keeps the loop: one without gradients; others are written out."""
+    return torch.compiler.is_exporting() and (not torch.is_grad_enabled() or torch.onnx.is_in_onnx_export())
+
+
+def _scan_in_graph(
+    step: Callable[[Any, State], tuple[Tensor, State]], inputs: Any, state: State
+) -> tuple[Tensor, State]:
+    """Return the same by torch's own scan, which an exported graph keeps as a loop, of any length.
+
+    It takes and gives lists of real tensors, each in memory of its own.
+    """
+    from torch._higher_order_ops.scan import scan as loop
+
+    given, state_spec = tree_flatten(state)
+    if torch.is_grad_enabled() and not all(leaf.is_floating_point() for leaf in given):
+        raise UserError("this network's state has integers: export it within torch.no_grad()")
+    driven, input_spec = tree_flatten(inputs)
+    given_complex, driven_complex = ([leaf.is_complex() for leaf in leaves] for leaves in (given, driven))
+
+    def turn(flat: list[Tensor], now: list[Tensor]) -> tuple[list[Tensor], Tensor]:
+        before = tree_unflatten(_from_real(flat, given_complex), state_spec)
+        output, proposed = step(tree_unflatten(_from_real(now, driven_complex), input_spec), before)
+        return [_real(leaf).clone() for leaf in tree_flatten(proposed)[0]], output.clone()
+
+    last, outputs = loop(turn, [*map(_real, given)], [*map(_real, driven)], dim=0)
+    return outputs, tree_unflatten(_from_real(last, given_complex), state_spec)
+
+
+def _real(leaf: Tensor) -> Tensor:
+    return (torch.view_as_real(leaf.resolve_conj()) if leaf.is_complex() else leaf).contiguous()
+
+
+def _from_real(leaves: list[Tensor], were_complex: list[bool]) -> list[Tensor]:
+    return [torch.view_as_complex(leaf) if was else leaf for leaf, was in zip(leaves, were_complex, strict=True)]
 
 
 def mask_of(lengths: Tensor | None, x: Tensor) -> Bool[Tensor, "time batch"] | None:
@@ -71,6 +112,37 @@ def reverse(x: Tensor, lengths: Tensor | None, time: int = 0) -> Tensor:
     ends = lengths.to(x.device)
     index = torch.where(times < ends, ends - 1 - times, times)
     return x.gather(0, index.reshape(*index.shape, *[1] * (x.dim() - 2)).expand_as(x))
+
+
+def tracing() -> bool:
+    """Say whether `torch.jit.trace` is at work."""
+    return torch._C._get_tracing_state() is not None
+
+
+def of_traced_length(x: Tensor) -> Tensor:
+    """Return x, (time, ..); in what `torch.jit.trace` records, refuse any other number of steps in one line."""
+    state = torch._C._get_tracing_state()
+    torch._C._set_tracing_state(None)  # sizes are tensors while it records
+    steps = int(x.shape[0])
+    torch._C._set_tracing_state(state)
+    found: Tensor = _require_steps()(x, steps)
+    return found
+
+
+@functools.cache
+def _require_steps() -> Any:
+    def require_steps(x: Tensor, steps: int) -> Tensor:
+        if x.size(0) != steps:
+            raise RuntimeError(
+                "this layer was traced for " + str(steps) + " steps, got " + str(x.size(0)) + ": use torch.export"
+            )
+        return x
+
+    # What is scripted keeps its condition in a trace. It reads annotations by eval, so they must be types, not text.
+    require_steps.__annotations__ = {"x": Tensor, "steps": int, "return": Tensor}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return torch.jit.script(require_steps)
 
 
 def transforming() -> bool:
