@@ -71,9 +71,9 @@ def test_a_registered_network_in_json(call):
 def test_a_network_that_does_not(call, cells):
     done = call("check", f"{cells}:Forgetful")
     assert (done.exit_code, done.stdout) == (1, "")
-    failure = [line for line in done.stderr.splitlines() if line != "forward"]
-    assert len(failure) == 1
-    assert failure[0].startswith("failed: Forgetful fails check_")
+    failures = [line for line in done.stderr.splitlines() if line != "forward"]
+    assert len(failures) > 1
+    assert all(line.startswith("failed: Forgetful fails check_") for line in failures)
 
 
 def test_a_network_that_does_not_in_json(call, cells):
@@ -82,6 +82,9 @@ def test_a_network_that_does_not_in_json(call, cells):
     document = json.loads(done.stdout)
     assert document["ok"] is False
     assert document["failure"].startswith("Forgetful fails check_")
+    assert document["failures"][0] == document["failure"]
+    assert len(document["failures"]) > 1
+    assert document["passed"]
 
 
 def test_what_is_no_network(call, cells):

@@ -135,8 +135,16 @@ def applies(name, check):
     return check.__name__ in OPTIONS or (check.__name__ == "check_compile" and name in COMPILED)
 
 
+QUICKLY_EXPORTED = ("rnn", "exprnn", "lstm", "lru", "gla", "relrnn")
+
+
+def tier(name, check):
+    """Exporting takes a second each: of all networks in the slow tier."""
+    return [pytest.mark.slow] if check.__name__ == "check_export" and name not in QUICKLY_EXPORTED else []
+
+
 CASES = [
-    pytest.param(name, check, id=f"{name}-{check.__name__}")
+    pytest.param(name, check, id=f"{name}-{check.__name__}", marks=tier(name, check))
     for name in FACTORIES
     for check in CHECKS
     if applies(name, check)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 from torch.nn.utils import parametrize
+from torch.utils._pytree import tree_leaves
 
 import mnemoscope as ms
 
@@ -27,6 +28,101 @@ def test_a_layer_is_exported_once_its_maps_are_removed(name):
     for weight in list(getattr(layer, "parametrizations", {})):
         parametrize.remove_parametrizations(layer, weight)
     torch.testing.assert_close(torch.export.export(layer, (x,)).module()(x)[0], y)
+
+
+def small(name, **options):
+    cls = ms.nn.get(name)
+    return ms.nn.create(name, **cls.small_sizes, **({"capacity": 12} if cls.grows else {}), **options).eval()
+
+
+@pytest.mark.parametrize("name", ["rnn", "exprnn", "lstm", "lru", "gla", "memrnn"])
+def test_without_gradients_a_layer_is_exported_for_any_length_and_batch(name):
+    layer = small(name).remove_parametrizations()
+    shapes = ({0: torch.export.Dim("steps", min=2), 1: torch.export.Dim("batch", min=2)},)
+    with torch.no_grad():
+        program = torch.export.export(layer, (torch.randn(4, 3, 3),), dynamic_shapes=shapes).module()
+        for steps, batch in ((4, 3), (9, 2)):
+            x = torch.randn(steps, batch, 3)
+            torch.testing.assert_close(tree_leaves(program(x)), tree_leaves(layer(x)), atol=1e-5, rtol=1e-4)
+
+
+def test_an_exported_memory_that_is_full_gives_nan():
+    layer = small("memrnn")
+    shapes = ({0: torch.export.Dim("steps", min=2)},)
+    with torch.no_grad():
+        program = torch.export.export(layer, (torch.randn(4, 3, 3),), dynamic_shapes=shapes).module()
+        y = program(torch.randn(14, 3, 3))[0]
+    assert y[:12].isfinite().all()
+    assert y[12:].isnan().all()
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ms.nn.names("recurrent"))
+def test_a_trace_is_right_for_its_length_and_refuses_others(name):
+    layer = small(name)
+    x, other = (torch.randn(steps, 2, *layer.input_shape) for steps in (3, 5))
+    traced = torch.jit.trace(layer, (x,), check_trace=False)
+    torch.testing.assert_close(traced(2 * x)[0], layer(2 * x)[0], atol=1e-5, rtol=1e-4)
+    if layer.any_length_traced:
+        torch.testing.assert_close(traced(other)[0], layer(other)[0])
+    else:
+        with pytest.raises(Exception, match="this layer was traced for 3 steps, got 5: use torch.export"):
+            traced(other)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_trace_of_one_step_without_gradients_is_right_for_many():
+    layer, x = small("lstm"), torch.randn(4, 2, 3)
+    with torch.no_grad():
+        traced = torch.jit.trace(layer, (x[:1],), check_trace=False)
+        torch.testing.assert_close(traced(x)[0], layer(x)[0])
+
+
+@pytest.mark.parametrize("name", ["rnn", "lstm", "exprnn", "lru", "relrnn", "matrixrnn"])
+@pytest.mark.parametrize("batch_first", [False, True])
+def test_a_mask_says_where_sequences_end(name, batch_first):
+    layer, lengths = small(name, batch_first=batch_first), [2, 5, 3]
+    x = torch.randn(3, 5, *layer.input_shape)
+    alive = torch.arange(5) < torch.tensor(lengths)[:, None]
+    y, state = layer(x, None, alive) if batch_first else layer(x.transpose(0, 1), mask=alive.T)
+    y, flat = y if batch_first else y.transpose(0, 1), layer.flatten_state(state)
+    assert not y[~alive].any()
+    for i, steps in enumerate(lengths):
+        one = x[i : i + 1, :steps]
+        alone, last = layer(one if batch_first else one.transpose(0, 1))
+        torch.testing.assert_close(y[i, :steps], alone.squeeze(0 if batch_first else 1), atol=1e-5, rtol=1e-4)
+        torch.testing.assert_close(flat[i], layer.flatten_state(last)[0], atol=1e-5, rtol=1e-4)
+
+
+def test_masks_that_say_something_else_are_refused():
+    layer, x = small("rnn"), torch.randn(4, 2, 3)
+    holes = torch.tensor([[True, False, True, True]] * 2).T
+    with pytest.raises(ValueError, match="^mask must be True from the first step of each sequence to its end"):
+        layer(x, mask=holes)
+    with pytest.raises(
+        ValueError, match=r"^mask must be booleans of shape \(4, 2\), for batched input, got torch.int64"
+    ):
+        layer(x, mask=holes.long())
+
+
+def test_the_fourth_argument_of_rnn_is_torchs():
+    theirs, ours = torch.nn.RNN(3, 4, 2, "relu", False, True), ms.nn.RNN(3, 4, 2, "relu", False, True)
+    ours.load_state_dict(theirs.state_dict())
+    x = torch.randn(2, 5, 3)
+    torch.testing.assert_close(ours(x), theirs(x))
+
+
+@pytest.mark.parametrize("name", ["rnn", "exprnn", "lstm", "lru"])
+def test_a_state_dict_of_another_kind_or_size_says_which_keys(name):
+    layer = small(name)
+    with pytest.raises(RuntimeError) as caught:
+        layer.load_state_dict(ms.nn.create(name, 3, 6).state_dict())
+    assert all(key in str(caught.value) for key, w in layer.state_dict().items() if 4 in w.shape)
+    other = ms.nn.create("mirnn", 3, 4).state_dict()
+    with pytest.raises(RuntimeError) as caught:
+        layer.load_state_dict(other)
+    for key in set(layer.state_dict()) ^ set(other):
+        assert key in str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["rnn", "exprnn", "lru", "mingru", "gla", "urnn"])

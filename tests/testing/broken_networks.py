@@ -837,3 +837,52 @@ class ForgetsInParallel(ms.nn.Parallel):
 
     def unroll_parallel(self, w, x, state, lengths):
         return ms.nn.Stack.unroll(self, w, x, torch.zeros_like(state), lengths)
+
+
+# Other people's code
+
+
+@caught_by("check_meta_loading", "it stays on meta")
+class HiddenBuffer(Leaky):
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.register_buffer("hidden", torch.ones(()), persistent=False)
+
+    def forward(self, input, hx=None):
+        y, h = super().forward(input, hx)
+        return y * self.hidden, h
+
+
+@caught_by("check_writes", "use the parameters as they are at each call")
+class KeepsItsWeights(Leaky):
+    def forward(self, input, hx=None):
+        if torch.is_grad_enabled():
+            return super().forward(input, hx)
+        self.__dict__.setdefault("kept", {name: p.clone() for name, p in self.named_parameters()})
+        if self.__dict__.get("within"):
+            return super().forward(input, hx)
+        self.__dict__["within"] = True
+        try:
+            return torch.func.functional_call(self, self.kept, (input, hx))
+        finally:
+            del self.__dict__["within"]
+
+
+class Skew(nn.Module):
+    def forward(self, a):
+        return a - a.T
+
+
+@caught_by("check_writes", "which is computed: it changes nothing")
+class SilentParametrisation(Leaky):
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.extra = nn.Parameter(torch.rand(2, 2))
+        nn.utils.parametrize.register_parametrization(self, "extra", Skew())
+
+
+@caught_by("check_export", "torch.export.export can follow it")
+class DecidesOnValues(Leaky):
+    def forward(self, input, hx=None):
+        y, h = super().forward(input, hx)
+        return (y if bool(input.sum() > 0) else 2 * y), h

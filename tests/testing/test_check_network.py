@@ -81,9 +81,14 @@ def test_a_network_that_says_it_reads_the_future_is_not_asked_for_causality():
     assert "check_packed_state" in report.passed
 
 
-def test_the_first_failure_is_raised_as_one_sentence():
-    with pytest.raises(CheckFailed, match=r"^IgnoresState fails check_chunked: start from the hx that comes in"):
+def test_every_failure_is_a_line_of_its_own():
+    with pytest.raises(CheckFailed, match=r"^IgnoresState fails check_chunked: start from the hx that comes") as caught:
         check_network(IgnoresState)
+    report = caught.value.report
+    assert str(caught.value).splitlines() == list(report.failed.values())
+    assert next(iter(report.failed)) == "check_chunked"
+    assert len(report.failed) > 1
+    assert {*report.failed, *report.passed, *report.skipped} == set(NAMES)
     assert issubclass(CheckFailed, AssertionError)
 
 

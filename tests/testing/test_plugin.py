@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+import mnemoscope as ms
+
 CELLS = """
 import mnemoscope as ms
 
@@ -18,6 +20,10 @@ class Forgetful(ms.nn.RNN):
 def small():
     return ms.nn.GRU(3, 4)
 """
+
+
+for _name in ms.nn.names():
+    ms.nn.get(_name)  # what a run within this process imports first is forgotten after it, and cannot register twice
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import math
+import warnings
 
 import pytest
 import torch
@@ -282,3 +283,15 @@ def test_a_picture_of_the_losses():
     spec = run.plot().to_dict()
     lines = [json.loads(layer["data"]["values"]) for layer in spec["layer"] if layer["mark"]["type"] == "line"]
     assert {rows[0]["name"] for rows in lines} == {"training", "validation", "without memory"}
+
+
+def test_a_penalty_that_is_left_out_is_said():
+    task = ms.tasks.create("copy", delay=2)
+    with pytest.warns(
+        UserWarning, match="^NNRNN asks for its penalty to be added to the loss, and penalty=0 leaves it"
+    ):
+        fit(ms.nn.NNRNN(10, 4), task, iterations=1, batch_size=2, penalty=0.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fit(ms.nn.NNRNN(10, 4), task, iterations=1, batch_size=2)
+        fit(ms.nn.ExpRNN(10, 4), task, iterations=1, batch_size=2, penalty=0.0)

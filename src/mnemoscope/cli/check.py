@@ -33,16 +33,20 @@ def check(network: Factory, json: Json = False) -> None:
         with quiet(), error_console().status(f"checking {network}"):
             report = check_network(get(network))
     except CheckFailed as failure:
-        if json:
-            print_json({"network": network, "ok": False, "failure": str(failure), "passed": [], "skipped": {}})
-        else:
-            typer.echo(f"failed: {failure}", err=True)
-        raise typer.Exit(FAILURE) from None
+        if failure.report is None:
+            raise
+        report = failure.report
     if json:
-        results = {"passed": report.passed, "skipped": report.skipped}
-        print_json({"network": network, "ok": True, "failure": None, **results})
+        failures = list(report.failed.values())
+        results = {"passed": report.passed, "skipped": report.skipped, "failures": failures}
+        print_json({"network": network, "ok": not failures, "failure": next(iter(failures), None), **results})
+    elif report.failed:
+        for sentence in report.failed.values():
+            typer.echo(f"failed: {sentence}", err=True)
     else:
         _print_report(report)
+    if report.failed:
+        raise typer.Exit(FAILURE)
 
 
 def _print_report(report: Report) -> None:

@@ -274,6 +274,11 @@ class DeclaredModule(nn.Module):
                 f"self.submodule({name!r}, module), so that it is drawn, batched and stepped with the weights"
             )
 
+    def remove_parametrizations(self) -> Self:
+        """Make plain parameters of all weights that a map makes, as export wants it; return the network itself."""
+        self.remove_maps(list(self._maps))
+        return self
+
     def remove_maps(self, names: Iterable[str]) -> None:
         """Make plain parameters of those of the named weights that a map makes: the state dict of such a layer fits."""
         for name in [name for name in self._maps if name in names]:

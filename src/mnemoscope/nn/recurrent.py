@@ -58,7 +58,9 @@ class Recurrent(Network):
     ) -> tuple[Float[Tensor, "time batch output"], State]:
         """Run whole sequences. `lengths` (descending) says where padded ones end; None: all are full."""
 
-    def forward(self, input: Tensor | PackedSequence, hx: State | None = None) -> tuple[Tensor | PackedSequence, State]:
+    def forward(
+        self, input: Tensor | PackedSequence, hx: State | None = None, mask: Tensor | None = None
+    ) -> tuple[Tensor | PackedSequence, State]:
         """Run the network over `input`, as `torch.nn.RNN` does.
 
         Parameters
@@ -68,7 +70,12 @@ class Recurrent(Network):
             ``(time, input_size)``, or a PackedSequence.
         hx
             The state to start from, as it was returned; by default that of `init_state`.
+        mask
+            Booleans (time, batch), or batch first where the layer says so, as torchrl gives them: True until a sequence
+            ends. From there on its outputs are zero and its state stays.
         """
+        if mask is not None:
+            return self._forward_masked(input, hx, mask)
         hx = tuple(hx) if isinstance(hx, list) else hx
         if isinstance(input, PackedSequence):
             return self._forward_packed(input, hx)
@@ -150,6 +157,29 @@ class Recurrent(Network):
         repacked = pack_padded_sequence(y, lengths)
         output = PackedSequence(repacked.data, batch_sizes, order, inverse)
         return output, states.index_batch(state, inverse, self.batch_axis)
+
+    def _forward_masked(self, input: Any, hx: State | None, mask: Any) -> tuple[Tensor, State]:
+        """Run padded sequences, whose ends a mask tells, from the longest to the shortest."""
+        self._check_input(input)
+        axes = input.shape[:2] if input.dim() == 2 + len(self.input_shape) else ()
+        if not isinstance(mask, Tensor) or mask.dtype != torch.bool or mask.shape != axes:
+            came = f"{mask.dtype} of {tuple(mask.shape)}" if isinstance(mask, Tensor) else type(mask).__name__
+            raise expected("mask", f"booleans of shape {tuple(axes)}, for batched input", Description(came))
+        x, alive = (part.transpose(0, 1) if self.batch_first else part for part in (input, mask))
+        lengths = alive.sum(0)
+        if not torch.equal(alive, torch.arange(len(x), device=x.device)[:, None] < lengths) or bool(
+            (lengths < 1).any()
+        ):
+            raise UserError("mask must be True from the first step of each sequence to its end, and False after it")
+        order = lengths.argsort(descending=True, stable=True)
+        x, back = self._as_read(x[:, order]), order.argsort()
+        if hx is not None:
+            hx = tuple(hx) if isinstance(hx, list) else hx
+            self._check_state(hx, x)
+            hx = states.index_batch(hx, order, self.batch_axis)
+        y, state = self.run(x, self._starting_state(hx, x), lengths[order].cpu())
+        y = torch.where(alive.reshape(*alive.shape, *[1] * (y.dim() - 2)), y[:, back], 0.0)
+        return y.transpose(0, 1) if self.batch_first else y, states.index_batch(state, back, self.batch_axis)
 
     def _as_read(self, x: Tensor) -> Tensor:
         """Return inputs (time, batch, *shape) as the cells read them: as vectors unless they read arrays."""

@@ -15,17 +15,31 @@ from mnemoscope.testing import (
     sequences,
     shapes,
     storage,
+    swapping,
     training,
     transforms,
 )
 from mnemoscope.testing.checking import Check
-from mnemoscope.testing.report import Report, Skipped
+from mnemoscope.testing.report import CheckFailed, Report, Skipped
 from mnemoscope.testing.stateless import STATELESS_CHECKS, StatelessSubject, is_stateless
 from mnemoscope.testing.subject import Factory, Subject
 
 __all__ = ["CHECKS", "check_network", "require_known"]
 
-_THEMES = (shapes, sequences, modes, packing, gradients, precision, randomness, training, storage, transforms, errors)
+_THEMES = (
+    shapes,
+    sequences,
+    modes,
+    packing,
+    gradients,
+    precision,
+    randomness,
+    training,
+    storage,
+    swapping,
+    transforms,
+    errors,
+)
 
 CHECKS: list[Check] = [value for theme in _THEMES for name, value in vars(theme).items() if name.startswith("check_")]
 """All checks, the plainest first."""
@@ -51,7 +65,8 @@ def check_network(factory: Factory, *, skip: Iterable[str] = ()) -> Report:
     Raises
     ------
     CheckFailed
-        At the first check that fails, with one sentence that says what the network's author must change.
+        After all checks, where some failed: a line for each, one sentence that says what the network's author must
+        change; its ``report`` has all that was found.
 
     Examples
     --------
@@ -62,7 +77,7 @@ def check_network(factory: Factory, *, skip: Iterable[str] = ()) -> Report:
     stateless = is_stateless(factory)
     subject, left_out = (StatelessSubject if stateless else Subject)(factory), set(skip)
     require_known(left_out)
-    report = Report(subject.name)
+    report, cause = Report(subject.name), None
     for check in STATELESS_CHECKS if stateless else CHECKS:
         if check.__name__ in left_out:
             report.skipped[check.__name__] = "the caller asked for it"
@@ -71,8 +86,13 @@ def check_network(factory: Factory, *, skip: Iterable[str] = ()) -> Report:
             check(subject)
         except Skipped as reason:
             report.skipped[check.__name__] = str(reason)
+        except CheckFailed as failure:
+            report.failed[check.__name__] = str(failure)
+            cause = cause or failure.__cause__
         else:
             report.passed.append(check.__name__)
+    if report.failed:
+        raise CheckFailed("\n".join(report.failed.values()), report) from cause
     return report
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
@@ -61,8 +62,15 @@ class Step:
         self.clipping = options.clipping
         self._recurrent = [i for i, name in enumerate(self.names) if name in model.recurrent_parameters]
         self._like = self.parameters[0]
-        penalty = model.penalty() if options.penalty else None
-        self._penalised = penalty is not None and penalty.requires_grad
+        penalty = model.penalty()
+        asked = penalty is not None and penalty.requires_grad
+        self._penalised = asked and options.penalty != 0
+        if asked and not self._penalised:
+            warnings.warn(
+                f"{type(model.layer).__name__.removeprefix('Parametrized')} asks for its penalty to be added to the "
+                "loss, and penalty=0 leaves it out: its matrix may grow until training diverges",
+                stacklevel=4,
+            )
         self.carry: Any = None
         self.carries = False
         self.last: tuple[Tensor, Batch] | None = None

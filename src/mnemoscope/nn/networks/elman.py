@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Unpack
+from typing import Any, ClassVar, TypedDict, Unpack
 
 import torch
 from torch import Tensor, nn
@@ -15,6 +15,17 @@ from mnemoscope.nn.registry import network
 from mnemoscope.nn.stack import StackOptions, Weights
 
 __all__ = ["IRNN", "RNN", "LinearRNN", "OrthRNN"]
+
+
+class FreeOptions(TypedDict, total=False):
+    """The options of Elman's network that torch's has not, and where its parameters are."""
+
+    activation: str
+    init: str
+    checkpoint_every: int | None
+    device: torch.device | str | None
+    dtype: torch.dtype | None
+    generator: torch.Generator | None
 
 
 @network(
@@ -30,6 +41,31 @@ class RNN(FirstOrder, TorchLayer):
     nonlinearity_default = "tanh"
     init_default = "uniform"
     torch_class: ClassVar[type[nn.RNNBase]] = nn.RNN
+
+    def __init__(
+        self,
+        input_size: int | tuple[int, ...],
+        hidden_size: int,
+        num_layers: int = 1,
+        nonlinearity: str | None = None,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        **common: Unpack[FreeOptions],
+    ) -> None:
+        # torch's own order of arguments, which may be given by place.
+        super().__init__(
+            input_size,
+            hidden_size,
+            num_layers,
+            nonlinearity=nonlinearity,
+            bias=bias,
+            batch_first=batch_first,
+            dropout=dropout,
+            bidirectional=bidirectional,
+            **common,
+        )
 
     @property
     def mode(self) -> str:

@@ -98,9 +98,10 @@ class MatrixQueue(Stack):
 
     def advance(self, w: Weights, a: Tensor, state: Queue) -> tuple[Float[Tensor, "batch pq"], Queue]:
         """Advance by one step."""
-        last, earlier = state.states[:, 0], state.states[:, 1:]
-        recalled = (earlier * earlier.new_tensor(self.queue)[:, None, None]).sum(1)
-        z = a + bilinear(last, w["weight_hh_rows"], w["weight_hh_columns"]) + recalled
+        last, *earlier = state.states.unbind(1)
+        z = a + bilinear(last, w["weight_hh_rows"], w["weight_hh_columns"])
+        for alpha, before in zip(self.queue, earlier, strict=True):
+            z = z + alpha * before
         x = activate(self.nonlinearity, z)
         return x.flatten(1), Queue(torch.cat([x.unsqueeze(1), state.states[:, :-1]], 1))
 

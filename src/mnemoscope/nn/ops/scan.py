@@ -121,10 +121,7 @@ def tracing() -> bool:
 
 def of_traced_length(x: Tensor) -> Tensor:
     """Return x, (time, ..); in what `torch.jit.trace` records, refuse any other number of steps in one line."""
-    state = torch._C._get_tracing_state()
-    torch._C._set_tracing_state(None)  # sizes are tensors while it records
-    steps = int(x.shape[0])
-    torch._C._set_tracing_state(state)
+    steps = len(x.detach().numpy(force=True))  # sizes of tensors are tensors while it records
     found: Tensor = _require_steps()(x, steps)
     return found
 
