@@ -13,6 +13,7 @@ from mnemoscope.studies.machinery import (
     NO_VERDICT,
     BarsOf,
     CurvesOf,
+    First,
     HeatMapOf,
     Holds,
     Ordered,
@@ -208,6 +209,16 @@ def test_rules_are_data() -> None:
         claim="c", column="T", by="net", groups=("a", "b"), direction="rises", success="score", threshold=9.0
     )
     assert rising.judge(ROWS, "paper").verdict == "not reproduced"
+
+
+def test_one_group_is_first() -> None:
+    own = {"claim": "c", "column": "T", "by": "net", "groups": ("a", "b"), "success": "one"}
+    rows = [row for row in ROWS if row["net"] == "a" or row["T"] == 4]
+    assert First(group="a", threshold=3, **own).judge(rows, "paper").verdict == "reproduced"
+    assert First(group="b", threshold=3, **own).judge(rows, "paper").verdict == "not reproduced"
+    assert First(group="a", threshold=0, **own).judge(rows, "paper").verdict == "not reproduced"
+    assert "2 at net a, 4 at net b" in First(group="a", threshold=3, **own).judge(rows, "paper").measured
+    assert First(group="a", threshold=3, **own).words() == "least T with a median one below 3 is that of net a, of a, b"
 
 
 def test_groups_are_ranked_case_by_case() -> None:

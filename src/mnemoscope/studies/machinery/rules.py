@@ -18,7 +18,7 @@ import numpy as np
 from mnemoscope.core.errors import choice
 from mnemoscope.core.numbers import number
 
-__all__ = ["NO_VERDICT", "VERDICTS", "Holds", "Ordered", "Part", "Ranked", "Rule"]
+__all__ = ["NO_VERDICT", "VERDICTS", "First", "Holds", "Ordered", "Part", "Ranked", "Rule"]
 
 Row = Mapping[str, Any]
 
@@ -206,6 +206,56 @@ class Ordered(Rule):
     def _least(self, rows: Sequence[Row], group: Any) -> Any:
         solved = [row for row in rows if row[self.by] == group and np.median(row[self.success]) < self.threshold]
         return min((row[self.column] for row in solved), default=None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class First(Rule):
+    """One group's least size that succeeds, below those of all others.
+
+    Attributes
+    ----------
+    group
+        Which of `groups`.
+    column, by, groups, success, threshold, verb
+        As in `Ordered`.
+    """
+
+    column: str
+    by: str
+    groups: tuple[Any, ...]
+    group: Any
+    success: str
+    threshold: float
+    verb: str = "succeeds"
+
+    def decide(self, rows: Sequence[Row], scale: str) -> tuple[str, str]:
+        """Compare the least size of the group with the others'."""
+        order = self._order()
+        least = order.least(rows)
+        measured, _ = order.decide(rows, scale)
+        others = [value for group, value in least.items() if group != self.group and value is not None]
+        own = least[self.group]
+        good = "reproduced" if scale == "paper" else "trend reproduced at smaller scale"
+        return measured, good if own is not None and all(own < other for other in others) else "not reproduced"
+
+    def words(self) -> str:
+        """Say whose least size has to be below the others'."""
+        size = f"least {self.name(self.column)} with a median {self.name(self.success)} below {self.threshold:g}"
+        listed = ", ".join(map(str, self.groups))
+        return f"{size} is that of {self.name(self.by)} {self.group}, of {listed}{self._where()}"
+
+    def _order(self) -> Ordered:
+        return Ordered(
+            claim=self.claim,
+            names=self.names,
+            column=self.column,
+            by=self.by,
+            groups=self.groups,
+            direction="falls",
+            success=self.success,
+            threshold=self.threshold,
+            verb=self.verb,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
