@@ -78,7 +78,7 @@ STUDY = declared(Study(
     methods="Networks with tanh on the way up only (the recurrence is linear), of depths 1, 2, 4, 8 and widths "
     "{widths}, as far as they have at most {units} units, learned sin(3 x) of five standard normal inputs, at once or "
     "four steps later, on 10,000 sequences of 16 steps (2,000 each to validate and to test): Adam at 2e-3, batches of "
-    "128, at most {epochs} epochs (published: 1000), patience {patience}, {seeds} seeds; weights of the best validation.",
+    "128, at most {epochs} epochs (published: 1000), patience {patience}, {seeds} seeds, best by validation.",
     cut="{epochs} epochs of 1000, widths {widths}, at most {units} units, {seeds} seed(s)",
     caveats=(
         "Below paper scale training is far shorter than published: what has not been learned may only be unfinished.",
