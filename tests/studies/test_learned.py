@@ -112,3 +112,39 @@ def test_longer_tests_harder_settings() -> None:
     harder = ms.tasks.create("copying", delay=9, symbols=2, alphabet=3)
     batch = harder.sample(50, torch.Generator().manual_seed(0))
     assert found["losses"][1] == pytest.approx(harder.loss(model(batch.inputs)[0], batch).item(), rel=1e-5)
+
+
+def test_heads_of_a_machine_that_goes_on_by_one_slot() -> None:
+    """A head whose weights are known: the look finds where it wrote and that it read there again."""
+    task = ms.tasks.create("matrix-copy", longest=3)
+
+    class Shifting(torch.nn.Module):
+        def trace(self, inputs):
+            steps = len(inputs)
+            write, read = torch.zeros(2, steps, 1, 1, 9)
+            for t in range(steps):
+                write[t, 0, 0, t] = 1.0
+                read[t, 0, 0, (t - 4) % 9] = 1.0
+            return type("Trace", (), {"write": write, "read": read})()
+
+    found = LOOKS["heads"](type("Model", (), {"layer": Shifting()})(), task, length=3)
+    assert (found["same"], found["distinct"], found["sharp"]) == (1.0, 3, 1.0)
+    assert np.array(found["write"]).shape == (7, 9)
+
+
+def test_attention_while_recalling() -> None:
+    model, task = model_of("memrnn")
+    found = LOOKS["attention"](model, task, sequences=2)
+    assert np.array(found["map"]).shape == (task.steps, task.steps)
+    assert found["cell"] == 1
+    rows = np.array(found["map"])[-task.symbols :]
+    np.testing.assert_allclose(found["recall"], rows.mean(0), atol=1e-4)
+    np.testing.assert_allclose(rows.sum(1), 1, atol=2e-3)
+
+
+def test_a_row_may_hold_a_whole_matrix() -> None:
+    from mnemoscope.studies.machinery import HeatMapOf
+
+    words = {"name": "n", "title": "t", "alt": "a", "how": "h", "x_title": "x", "y_title": "y", "value_title": "v"}
+    drawn = HeatMapOf(x="cell", y="cell", value="m", **words).drawing([{"cell": 3, "m": [[1.0, 2.0], [3.0, 4.0]]}])
+    assert (drawn.values, drawn.x_labels) == ([[1.0, 2.0], [3.0, 4.0]], ["0", "3"])

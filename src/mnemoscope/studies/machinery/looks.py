@@ -103,8 +103,7 @@ def task_symbols(task: Task) -> int:
 def gradients(model: Model, task: Task, *, sequences: int = 4) -> dict[str, Any]:
     """Return ln |dL/dh_t| of the task's loss, in the mean over sequences, from the last step back."""
     found = gradients_by_step(model, task, sequences)
-    with np.errstate(divide="ignore"):
-        logs = np.log(np.maximum(found, 1e-300)).mean(1)[::-1]
+    logs = np.log(np.maximum(found, 1e-300)).mean(1)[::-1]
     shown = np.unique(np.linspace(0, len(logs) - 1, 41).round().astype(int))
     return {"back": shown.tolist(), "log_norms": logs[shown].tolist(), "spread": float(logs.max() - logs.min()),
             "fall": float(logs[0] - logs[-1]), "mean": float(logs.mean())}  # fmt: skip
@@ -176,46 +175,49 @@ def _room(layer: Any, steps: int) -> Iterator[None]:
 
 @_look("longer")
 def longer(model: Model, task: Task, *, axis: str, levels: Sequence[int], sequences: int = 100) -> dict[str, Any]:
-    """Return score and loss on harder settings of the task than it was trained on."""
+    """Return score and loss on other settings of the task than it was trained on, all sequences of one length."""
     scores, losses = [], []
-    fixed = {"copy": (), "matrix-copy": ("shortest",), "matrix-recall": ("fewest",)}.get(task.name, ())
     model.eval()
     for level in levels:
-        harder: Any = task
-        batch = replace(
-            harder, **{axis: level, **dict.fromkeys(fixed, level)} if axis != "item_length" else {axis: level}
-        )
-        drawn = _sequences(batch, sequences)
+        other = _at(task, axis, level)
+        batch = _sequences(other, sequences)
         with torch.no_grad():
-            answers = model(drawn.inputs, lengths=drawn.lengths)[0]
-        scores.append(float(batch.score(answers, drawn)))
-        losses.append(float(batch.loss(answers, drawn)))
+            answers = model(batch.inputs, lengths=batch.lengths)[0]
+        scores.append(float(other.score(answers, batch)))
+        losses.append(float(other.loss(answers, batch)))
     return {"levels": list(levels), "scores": scores, "losses": losses}
+
+
+_LEAST = {"longest": "shortest", "items": "fewest"}
+"""Settings that draw a length between two, with the other end of it."""
+
+
+def _at(task: Any, axis: str, level: int) -> Task:
+    ends = {_LEAST[axis]: level} if axis in _LEAST else {}
+    other: Task = replace(task, **{axis: level}, **ends)
+    return other
 
 
 @_look("heads")
 def heads(model: Model, task: Task, *, length: int) -> dict[str, Any]:
-    """Return where the heads of a memory write and read at every step of one sequence, and how sharply."""
-    given: Any = task
-    name = "items" if task.name == "matrix-recall" else "longest"
-    other = "fewest" if task.name == "matrix-recall" else "shortest"
-    batch = _sequences(replace(given, **{name: length, other: length}), 1)
+    """Return where the heads of a memory write and read at every step of one sequence of the task's greatest length.
+
+    With it how many slots the first `length` steps write to, and how many steps that answer read, in order, where
+    these were written: of the copy task's content.
+    """
     layer: Any = model.layer
     with torch.no_grad():
-        trace = layer.trace(batch.inputs)
+        trace = layer.trace(_sequences(_at(task, task.difficulty, length), 1).inputs)
     write, read = (part[:, 0, 0].double().numpy() for part in (trace.write, trace.read))
-    used = np.argsort(-(write.max(0) + read.max(0)))[: max(_CELLS // 3, 1)]
-    kept = np.sort(used)
-    places = write.argmax(1)
+    used = np.sort(np.argsort(-(write.max(0) + read.max(0)))[: _CELLS // 3])
+    written, answered = write.argmax(1)[:length], read.argmax(1)[length + 1 : 2 * length + 1]
     return {
-        "write": write[:, kept].round(4).tolist(),
-        "read": read[:, kept].round(4).tolist(),
-        "slots": kept.tolist(),
+        "write": write[:, used].round(4).tolist(),
+        "read": read[:, used].round(4).tolist(),
+        "slots": used.tolist(),
         "sharp": float(np.mean([write.max(1).mean(), read.max(1).mean()])),
-        "same": float(np.mean(places[:length] == read.argmax(1)[length + 1 : 2 * length + 1]))
-        if name == "longest"
-        else None,
-        "distinct": len(set(places[:length].tolist())),
+        "same": float(np.mean(written == answered)),
+        "distinct": len(set(written.tolist())),
     }
 
 
