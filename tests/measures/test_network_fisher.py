@@ -1,16 +1,21 @@
 """Fisher memory of any network: against a naive twin, closed forms, simulations with noise, and the vector measure."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
 import mnemoscope as ms
+import mnemoscope.measures.fisher.network as network_module
+from mnemoscope.core.errors import UserError
 from mnemoscope.measures.dynamics import Dynamics, Jacobians
 from mnemoscope.measures.fisher.linearised import information, propagate
 from mnemoscope.measures.fisher.network import network_fisher_memory
+from mnemoscope.measures.fisher.noise import unit_groups
 from mnemoscope.measures.fisher.vector import fisher_memory
-from mnemoscope.measures.trajectory import Path
+from mnemoscope.measures.trajectory import Path, drive
 
 
 def linear(W: np.ndarray, U: np.ndarray) -> nn.Module:
@@ -347,3 +352,145 @@ def test_states_that_overflow_are_named():
     net = ms.adapt(Explosive(), kind="cell", input_size=2, init_state=lambda batch: torch.ones(batch, 2))
     with pytest.raises(ValueError, match="^network_fisher_memory needs states that stay finite, .* take a shorter"):
         network_fisher_memory(net, horizon=2000)
+
+
+class Rescaled(Dynamics):
+    """The same function in other units: every number of the state multiplied, both parts of a complex one alike."""
+
+    def factors(self) -> torch.Tensor:
+        groups = unit_groups(self.network.init_state(1))
+        return (1000.0 ** torch.linspace(-1, 1, int(groups.max()) + 1, dtype=torch.float64))[groups]
+
+    def _times(self, state, factors):
+        return self.network.unflatten_state(self.network.flatten_state(state) * factors, state)
+
+    def start(self, batch):
+        return self._times(self.network.init_state(batch), self.factors())
+
+    def probe_states(self, batch, generator):
+        return self._times(super().probe_states(batch, generator), self.factors())
+
+
+def rescaled(flow: Dynamics) -> Rescaled:
+    found = Rescaled(flow.network, flow.original, flow.step, flow.what)
+    factors = found.factors()
+
+    def step(x, state):
+        y, after = flow.step(x, found._times(state, 1 / factors))
+        return y, found._times(after, factors)
+
+    return replace(found, step=step)
+
+
+SIZES = {"ntm": 2, "s4": 2, "s4d": 2, "mamba2": 2, "relrnn": 4, "rellstm": 4}
+"""Networks whose states are many times their hidden size."""
+
+
+def registry_networks() -> list[str]:
+    names = []
+    for name in ms.nn.registry.NETWORKS:
+        cls = ms.nn.registry.NETWORKS[name]
+        if getattr(cls, "kind", None) == "recurrent" and not getattr(cls, "grows", False) and "mat" not in name:
+            names.append(name)
+    return names
+
+
+@pytest.mark.parametrize("name", registry_networks())
+def test_relative_noise_does_not_see_the_scale_of_units(name):
+    torch.manual_seed(3)
+    flow = Dynamics.of(ms.nn.create(name, 1, SIZES.get(name, 4)))
+    if flow.size > 200:
+        pytest.skip("a state of hundreds of numbers is the same case, and takes seconds")
+    options = {"noise": "relative", "horizon": 12, "trajectories": 2, "washout": 10}
+    try:
+        found = network_fisher_memory(flow, **options)
+    except UserError:  # of what grows no digit is left: so it is in other units
+        with pytest.raises(UserError, match="no digit|constant|overflow"):
+            network_fisher_memory(rescaled(flow), **options)
+        return
+    other = network_fisher_memory(rescaled(flow), **options)
+    np.testing.assert_allclose(other.curve, found.curve, rtol=1e-5, atol=1e-9 * found.curve.max(initial=0))
+
+
+def test_relative_and_mixed_noise_are_their_definition():
+    """Against covariances of the states themselves, in the order of time, with a unit that is constant left out."""
+    layer = ms.nn.RNN(1, 5).double()
+    with torch.no_grad():
+        layer.weight_hh_l0[4], layer.weight_ih_l0[4] = 0, 0
+    flow = Dynamics.of(layer)
+    options = {"horizon": 9, "trajectories": 1, "washout": 20, "seed": 4}
+    path = drive(flow, steps=9, scale=1.0, trajectories=1, washout=20, generator=torch.Generator().manual_seed(4))
+    states = torch.cat([flow.flatten(state) for state in path.states]).numpy()[:, :4]
+    covariance = np.cov(states.T, bias=True)
+    jacobians = path.jacobians(0, 9)
+    Ws, vs = jacobians.state[:, 0, :4, :4].numpy(), jacobians.input[:, 0, :4, 0].numpy()
+    for kind, N in (
+        ("relative", np.diag(np.diag(covariance))),
+        ("mixture", 0.9 * covariance + 0.1 * np.diag(np.diag(covariance))),
+    ):
+        found = network_fisher_memory(layer, [1.0], noise=kind, **options)
+        L = np.linalg.cholesky(N)
+        inverse = np.linalg.inv(L)
+        wanted = naive([inverse @ W @ L for W in Ws], [inverse @ v for v in vs], 1.0)
+        np.testing.assert_allclose(found.curve, wanted, rtol=1e-9)
+        assert found.size == 4
+
+
+def test_duplicated_units_average_their_own_noise_and_not_shared_noise():
+    torch.manual_seed(0)
+    one = ms.nn.RNN(1, 6).double()
+    two = ms.nn.RNN(1, 12).double()
+    with torch.no_grad():
+        two.weight_hh_l0.copy_(torch.cat([torch.cat([one.weight_hh_l0, 0 * one.weight_hh_l0], 1)] * 2))
+        for name in ("weight_ih_l0", "bias_l0") if hasattr(one, "bias_l0") else ("weight_ih_l0",):
+            getattr(two, name).copy_(torch.cat([getattr(one, name)] * 2))
+    totals = {
+        (kind, len(net.weight_hh_l0)): network_fisher_memory(net, noise=kind, horizon=20, trajectories=2).total
+        for kind in ("relative", "mixture")
+        for net in (one, two)
+    }
+    assert totals["relative", 12] > 1.3 * totals["relative", 6]
+    assert totals["mixture", 12] < 1.2 * totals["mixture", 6]
+
+
+@pytest.mark.parametrize(
+    ("names", "size"),
+    [
+        (("lstm", "nnrnn", "gru"), 48),
+        pytest.param(
+            ("lstm", "gru", "rnn", "nnrnn", "scornn", "goru", "mirnn", "lru", "urnn"), 192, marks=pytest.mark.slow
+        ),
+    ],
+)
+def test_a_subspace_covers_what_the_whole_covariance_gives(names, size, monkeypatch):
+    """The value is below the dense one, and the dense one within what is said to be missing and the scatter."""
+    cases = []
+    for name in names:
+        for kind in (1.0, "relative", "mixture"):
+            torch.manual_seed(len(name))
+            flow = Dynamics.of(ms.nn.create(name, 1, size // 2 if name in ("lstm", "lru", "urnn") else size))
+            options = {"noise": kind, "longest": 48, "trajectories": 2, "seed": len(name)}
+            monkeypatch.setattr(network_module, "DENSE", 512)
+            dense = network_fisher_memory(flow, **options)
+            monkeypatch.setattr(network_module, "DENSE", 8)
+            found = network_fisher_memory(flow, **options, krylov=3)
+            assert found.total <= dense.total * (1 + 1e-9)
+            cases.append(dense.total <= found.total * (1 + 1.05 * found.missing + 1e-9) or found.missing > 0.5)
+            assert found.horizon == dense.horizon
+            whole = network_fisher_memory(flow, **options)
+            np.testing.assert_allclose(whole.total, dense.total, rtol=2e-2)
+    assert np.mean(cases) >= 0.93
+
+
+def test_windows_are_said():
+    found = network_fisher_memory(ms.nn.create("nnrnn", 1, 16), noise="relative", longest=64, trajectories=2)
+    assert not found.settled
+    assert found.horizon == 64
+    assert found.half_life <= 63
+    assert network_fisher_memory(ms.nn.LSTM(1, 4), longest=256, trajectories=2).settled
+
+
+@pytest.mark.parametrize("noise", ["loud", -1.0, 0])
+def test_noise_is_a_variance_or_a_shape(noise):
+    with pytest.raises(UserError, match="noise must be"):
+        network_fisher_memory(ms.nn.LSTM(1, 4), noise=noise)

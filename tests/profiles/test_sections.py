@@ -167,3 +167,15 @@ def test_every_part_runs_on_many_sorts_of_network(name):
 def test_every_part_runs_on_every_recurrent_network(name):
     (row,) = Runner([NetworkSpec(name, hidden_size=6)], QUICK).run()
     assert {each.status for name, each in row.sections.items() if name != "trained"} == {"done"}
+
+
+def test_fisher_is_judged_under_noise_of_the_units_own_size():
+    # A delay line driven by white noise has units of one variance v each: relative noise is noise of variance v.
+    found = run("fisher", delay_line(5))
+    ratio = found.scalars["total"].value / found.scalars["relative_total"].value
+    assert ratio == pytest.approx(1.0, rel=0.2)
+    assert found.scalars["relative_half_life"].value == 1
+    assert found.scalars["relative_half_life"].at_least == ""
+    long = run("fisher", "nnrnn", hidden_size=16, quick=True)
+    assert long.scalars["relative_half_life"].at_least == "window 256"
+    assert found.scalars["mixture_total"].value > 0

@@ -52,6 +52,12 @@ class Path:
         whole = (torch.cat([getattr(part, name) for part in parts]) for name in ("state", "input"))
         return Jacobians(*(part.reshape(time, batch, *part.shape[1:]) for part in whole))
 
+    def part(self, first: int, last: int) -> Path:
+        """Return some of the trajectories."""
+        axis = self.dynamics.network.batch_axis
+        states = [tree_map(lambda leaf: leaf.narrow(axis, first, last - first), state) for state in self.states]
+        return Path(self.dynamics, self.inputs[:, first:last], states)
+
     def _together(self, first: int, last: int) -> Jacobians:
         state = self.dynamics.join(self.states[first:last])
         return self.dynamics.jacobians(self.inputs[first:last].flatten(0, 1), state)

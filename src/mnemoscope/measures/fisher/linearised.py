@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import torch
@@ -12,7 +12,7 @@ from torch import Tensor
 
 from mnemoscope.measures.dynamics import Jacobians
 
-__all__ = ["BLOCK", "SETTLED", "Propagated", "best_direction", "information", "propagate"]
+__all__ = ["BLOCK", "SETTLED", "Propagated", "best_direction", "geometric_tail", "information", "propagate"]
 
 BLOCK = 16
 """Lags between two looks at what is still to come."""
@@ -39,11 +39,13 @@ class Propagated:
     C = epsilon F^T F, is updated by QR, and the digits that are lost grow only with the root of the condition.
     """
 
-    def __init__(self, readout: Float[Tensor, "units size"], batch: int) -> None:
+    def __init__(
+        self, readout: Float[Tensor, "units size"], batch: int, entry: Float[Tensor, "size units"] | None = None
+    ) -> None:
         units = readout.shape[0]
         self.units = units
         self.product = readout.expand(batch, *readout.shape)
-        self.noise = readout.mT  # noise enters the units that are read out, and no other
+        self.noise = readout.mT if entry is None else entry  # noise enters the units that are read out, and no other
         self.whole = readout.shape[0] == readout.shape[1] and bool((readout == torch.eye(units).to(readout)).all())
         self.gram = readout.new_zeros(batch, units, units)
         self.factor: Tensor | None = None
@@ -107,13 +109,7 @@ class Propagated:
     @property
     def tail(self) -> float:
         """An estimate of the share that lies further back: as if it went on falling as in the last two blocks."""
-        if self.shares[-1] == 0:
-            return 0.0
-        if len(self.shares) < 2:
-            return math.inf
-        before, now = self.shares[-2:]
-        ratio = (now / before) ** (1 / BLOCK) if before > 0 else math.inf
-        return now * ratio / (1 - ratio) if ratio < 1 else math.inf
+        return geometric_tail(self.shares)
 
     def answers(self) -> Float[Tensor, "lags batch units input"]:
         """Return F^-T D_k for every lag: the information about input direction u at lag k is |F^-T D_k u|^2 / eps."""
@@ -122,15 +118,31 @@ class Propagated:
         return white.reshape(*white.shape[:2], len(self.signals), -1).permute(2, 0, 1, 3)
 
 
+def geometric_tail(shares: Sequence[float]) -> float:
+    """Return what lies beyond the last of the shares at the ends of blocks, as if they went on falling as they did."""
+    if shares[-1] == 0:
+        return 0.0
+    if len(shares) < 2:
+        return math.inf
+    before, now = shares[-2:]
+    ratio = (now / before) ** (1 / BLOCK) if before > 0 else math.inf
+    return now * ratio / (1 - ratio) if ratio < 1 else math.inf
+
+
 def propagate(
-    jacobians: Iterable[Jacobians], readout: Float[Tensor, "units size"], batch: int, *, until_settled: bool
+    jacobians: Iterable[Jacobians],
+    readout: Float[Tensor, "units size"],
+    batch: int,
+    *,
+    until_settled: bool,
+    entry: Float[Tensor, "size units"] | None = None,
 ) -> Propagated:
-    """Sum over blocks of lags, the last step first.
+    """Sum over blocks of lags, the last step first; noise enters as `entry` says, by default the units read out.
 
     Stop where numbers overflow, and, if `until_settled`, where nothing is to come or where a network that expands
     leaves fewer than six digits.
     """
-    found = Propagated(readout, batch)
+    found = Propagated(readout, batch, entry)
     for part in jacobians:
         if not found.add(part) or (until_settled and (found.tail < SETTLED or found.error > _TRUSTED)):
             break

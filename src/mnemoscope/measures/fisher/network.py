@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -12,17 +13,20 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from mnemoscope.core import memory
-from mnemoscope.core.arrays import non_negative, positive, vector
+from mnemoscope.core.arrays import non_negative, vector
 from mnemoscope.core.errors import UserError, expected, positive_int
 from mnemoscope.core.result import Result, result
 from mnemoscope.measures.blocks import Blocks, blocks_of
 from mnemoscope.measures.dynamics import Dynamics, Jacobians, few_threads
 from mnemoscope.measures.fisher.conventions import trusted_digits
+from mnemoscope.measures.fisher.krylov import krylov_information, shortfall, window
 from mnemoscope.measures.fisher.linearised import BLOCK, SETTLED, Propagated, best_direction, information, propagate
+from mnemoscope.measures.fisher.noise import Noise, check_noise, white, with_activity
 from mnemoscope.measures.fisher.structured import Driven, block_memory
 from mnemoscope.measures.fisher.vector import FisherMemory, fisher_memory
 from mnemoscope.measures.registry import Cost, measure
-from mnemoscope.measures.trajectory import constant_jacobians, drive
+from mnemoscope.measures.tangent import Tangents
+from mnemoscope.measures.trajectory import Path, affine, constant_jacobians, drive
 
 if TYPE_CHECKING:
     from mnemoscope.report import chart
@@ -58,9 +62,12 @@ class NetworkFisherMemory(Result):
     linear
         Whether the Jacobians are the same everywhere, so that nothing was linearised.
     noise
-        Variance of the noise on every unit at every step.
+        Variance of the noise on every unit at every step; ``"relative"`` or ``"mixture"`` where units have their own.
     size
         Units with noise, N: no unit input direction can have a total above N |B|^2 / noise.
+    missing
+        Of a large state, by what share the total may be larger: it was met in a subspace, which gives a lower bound.
+        Zero where the whole covariance was inverted.
     """
 
     measure: ClassVar[str] = "network-fisher"
@@ -76,11 +83,21 @@ class NetworkFisherMemory(Result):
     settled: bool
     tail: float
     linear: bool
-    noise: float
+    noise: float | str
     size: int
+    missing: float = 0.0
+
+    @property
+    def half_life(self) -> int | None:
+        """The lag by which half of the total is reached; at least that unless `settled`. None of nothing."""
+        if not self.total > NOTHING:
+            return None
+        reached = np.flatnonzero(np.cumsum(self.curve) >= self.total / 2)
+        return int(reached[0]) if len(reached) else len(self.curve) - 1
 
     def __str__(self) -> str:
         spread = "" if self.linear else f" ± {self.stderr:.2g}"
+        spread += f" (at most {self.missing:.1%} more)" if self.missing else ""
         end = "settled" if self.settled else "not settled"
         return f"Fisher memory {self.total:.8g}{spread} over {self.horizon} lags ({end}), {self.size} noisy units"
 
@@ -100,8 +117,21 @@ class NetworkFisherMemory(Result):
         )
 
 
+NOTHING = 1e-12
+"""Information below which nothing can be said of how it is spread: the states are zero but for rounding."""
+
+DENSE = 512
+"""Numbers in a state up to which the whole covariance is formed."""
+
 _COST = Cost(
-    time={"B T S^3": 2.5e-10, "B T": 5e-5}, memory="B T S d", sizes={"T": "horizon longest", "B": "trajectories"}
+    time={"B T S^2 M": 2.5e-10, "B T": 5e-5},
+    memory="B T S d",
+    sizes={
+        "T": "horizon longest",
+        "B": "trajectories",
+        "M": lambda given: given["S"] if given["S"] <= DENSE else min(given["S"], 48 * given["krylov"]),
+    },
+    letters={"M": "directions, S of them up to S = 512"},
 )
 
 
@@ -116,10 +146,12 @@ def network_fisher_memory(
     network: nn.Module | Dynamics,
     direction: tuple[float, ...] | None = None,
     *,
-    noise: float = 1.0,
+    noise: float | str = 1.0,
     horizon: int | None = None,
     longest: int = 1000,
     trajectories: int = 8,
+    krylov: int = 12,
+    tolerance: float = 1e-3,
     scale: float = 1.0,
     washout: int = 100,
     seed: int = 0,
@@ -142,6 +174,16 @@ def network_fisher_memory(
     with :math:`A_t = \partial f / \partial h` and :math:`b_t = (\partial f / \partial x) u` at step t, averaged over
     trajectories. For a linear network this is `fisher_memory` of its matrices.
 
+    Rescaling a unit, which changes no function, changes the information under noise of one variance.
+    ``noise="relative"`` gives each unit noise of its own variance along the trajectory (both parts of a complex unit as
+    one, constant units left out), so that neither rescaling nor permuting units changes anything. It rewards
+    redundant units, whose independent noise averages out; ``noise="mixture"``, 0.9 of the covariance of the states
+    and 0.1 of that, does not.
+
+    Beyond 512 numbers in the state C is never formed: it is met in the block Krylov space of the signals, which grows
+    until a block adds less than `tolerance`. That is a lower bound; `missing` says by what share it may be larger, from
+    what the last blocks added.
+
     Parameters
     ----------
     network
@@ -150,13 +192,15 @@ def network_fisher_memory(
         u, the input direction of the signal, as it is (it need not be a unit vector); None: the unit vector with the
         largest total.
     noise
-        Variance of the noise on every unit.
+        Variance of the noise on every unit, or ``"relative"``, or ``"mixture"``.
     horizon
         Steps with noise and signal; None: as many as the curve needs to settle, `longest` at most.
     longest
         Steps that a network may take to settle.
     trajectories
         Trajectories to average over.
+    krylov, tolerance
+        Of a large state: most blocks of the subspace, and the share of the total below which the gain of one ends it.
     scale
         Standard deviation of the Gaussian inputs that drive the network.
     washout
@@ -173,7 +217,8 @@ def network_fisher_memory(
 
     Notes
     -----
-    Cost: O(trajectories T S^3) time for S numbers in the state, and O(trajectories T S d) memory for d inputs. Networks
+    Cost: O(trajectories T S^3) time for S numbers in the state, and O(trajectories T S d) memory for d inputs; beyond
+    S = 512 O(trajectories T S^2) time for each of some tens to hundreds of directions. Networks
     whose state falls apart (`transition_blocks`: diagonal recurrences, linear attention, delta rules) take
     O(trajectories T (G m^3 + S (m + d))) for G groups of m rows.
 
@@ -191,27 +236,119 @@ def network_fisher_memory(
     >>> print(network_fisher_memory(layer).curve.round(6))
     [1.       0.5      0.333333]
     """
-    noise = positive("noise", noise)
+    kind = check_noise(noise)
+    positive_int("krylov", krylov)
     steps = positive_int("longest", longest) if horizon is None else positive_int("horizon", horizon)
     count, spread = positive_int("trajectories", trajectories), non_negative("scale", scale)
     before = 0 if washout == 0 else positive_int("washout", washout)
     flow = Dynamics.of(network, WHAT, device=device)
     along = None if direction is None else _direction(direction, flow.input_size)
     with few_threads(flow.size):
-        blocks = blocks_of(flow)
-        if blocks is not None:
-            return _of_blocks(blocks, along, noise, horizon, steps, Driven(count, spread, before, seed))
-        fixed = constant_jacobians(flow)
-        if fixed is not None:
-            return linear_memory(fixed, flow.readout(), along, noise, horizon, steps)
-        _require_memory(flow, steps, count)
-        _COST.require_end(WHAT, S=flow.size, T=steps, B=count)
+        blocks = None if isinstance(kind, str) else blocks_of(flow)
+        if blocks is not None and not isinstance(kind, str):
+            return _of_blocks(blocks, along, kind, horizon, steps, Driven(count, spread, before, seed))
+        fixed = constant_jacobians(flow) if flow.size <= DENSE else None
+        if fixed is not None and not isinstance(kind, str):
+            return linear_memory(fixed, flow.readout(), along, kind, horizon, steps)
+        if flow.size <= DENSE:
+            _require_memory(flow, steps, count)
+            _COST.require_end(WHAT, S=flow.size, T=steps, B=count, M=flow.size)
+        linear = fixed is not None or (flow.size > DENSE and affine(flow))
         generator = torch.Generator().manual_seed(seed)
-        path = drive(flow, steps=steps, trajectories=count, scale=spread, washout=before, generator=generator)
-        found = propagate(path.backwards(BLOCK), flow.readout(), count, until_settled=horizon is None)
-        if horizon is not None:
-            _require_digits(found)
-        return _finish(found, along, noise)
+        path = drive(
+            flow,
+            steps=steps,
+            trajectories=1 if linear and not isinstance(kind, str) else count,
+            scale=spread,
+            washout=before,
+            generator=generator,
+        )
+        shape = with_activity(path, kind) if isinstance(kind, str) else white(flow.readout())
+        asked = _Asked(path, shape, along, kind, horizon, steps, linear)
+        if flow.size > DENSE and Tangents(path, keep=False).pushes:
+            return _by_subspace(asked, krylov, tolerance, generator)
+        if fixed is not None and shape.everywhere:
+            eye = torch.eye(flow.size).to(shape.scale)
+            exact = linear_memory(shape.white_jacobians(fixed), eye, along, 1.0, horizon, steps)
+            return replace(exact, noise=kind)
+        return _by_covariance(asked)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What is asked of a network: along which path, under which noise, about which direction and window."""
+
+    path: Path
+    shape: Noise
+    direction: Float[np.ndarray, " input"] | None
+    noise: float | str
+    horizon: int | None
+    steps: int
+    linear: bool
+
+    @property
+    def level(self) -> float:
+        """What the information under noise of variance one is divided by."""
+        return 1.0 if isinstance(self.noise, str) else self.noise
+
+
+def _by_covariance(asked: _Asked) -> NetworkFisherMemory:
+    """Form the whole covariance, and invert it."""
+    path, shape = asked.path, asked.shape
+    flow, count = path.dynamics, path.inputs.shape[1]
+    jacobians: Iterable[Jacobians] = path.backwards(BLOCK)
+    rows, entry = shape.rows, None
+    if isinstance(asked.noise, str) and shape.everywhere:
+        jacobians = map(shape.white_jacobians, jacobians)
+    elif isinstance(asked.noise, str):
+        rows = shape.read(torch.eye(flow.size).to(rows)).mT
+        entry = shape.enter(torch.eye(shape.units).to(rows)).mT
+    found = propagate(jacobians, rows, count, until_settled=asked.horizon is None, entry=entry)
+    if asked.horizon is not None:
+        _require_digits(found)
+    answers = found.answers()
+    along = best_direction(answers) if asked.direction is None else asked.direction
+    return _estimate(information(answers, along) / asked.level, along, asked.noise, found, found.units)
+
+
+def _by_subspace(asked: _Asked, blocks: int, tolerance: float, generator: torch.Generator) -> NetworkFisherMemory:
+    """Meet the covariance in a subspace that grows."""
+    size, count = asked.path.dynamics.size, asked.path.inputs.shape[1]
+    lags, tail = window(asked.path, asked.shape, generator, until_settled=asked.horizon is None)
+    _COST.require_end(WHAT, S=size, T=lags, B=count, M=48 * blocks)
+    found = krylov_information(asked.path, asked.shape, lags, blocks=blocks, tolerance=tolerance)
+    along = best_direction(found.answers) if asked.direction is None else asked.direction
+    curves = information(found.answers, along) / asked.level
+    totals = curves.sum(0)
+    smaller = [information(each, along).sum(0).mean() / asked.level for each in found.smaller]
+    missing = 0.0 if found.whole else shortfall([*smaller, float(totals.mean())])
+    bound = f"a lower bound, from {found.blocks} blocks of directions of a state of {size} numbers"
+    return NetworkFisherMemory(
+        status="estimate",
+        digits=None,
+        assumptions=(
+            _SMALL_NOISE,
+            *unsettled(tail),
+            f"{bound}: by the last blocks, at most {missing:.1g} of it is missing",
+        ),
+        cost=str(_COST),
+        curve=curves.mean(1),
+        total=float(totals.mean()),
+        stderr=0.0 if count == 1 and asked.linear else float(_stderr(totals)),
+        curve_stderr=_stderr(curves),
+        direction=along,
+        totals=totals,
+        horizon=len(curves),
+        settled=tail < SETTLED,
+        tail=tail,
+        linear=asked.linear,
+        noise=asked.noise,
+        size=asked.shape.units,
+        missing=missing,
+    )
+
+
+_SMALL_NOISE = "the noise is so small that the network is linear within it"
 
 
 def _direction(value: object, size: int) -> Float[np.ndarray, " input"]:
@@ -241,12 +378,6 @@ def _require_digits(found: Propagated) -> None:
         )
 
 
-def _finish(found: Propagated, direction: Float[np.ndarray, " input"] | None, noise: float) -> NetworkFisherMemory:
-    answers = found.answers()
-    along = best_direction(answers) if direction is None else direction
-    return _estimate(information(answers, along) / noise, along, noise, found, found.units)
-
-
 def _of_blocks(
     blocks: Blocks,
     direction: Float[np.ndarray, " input"] | None,
@@ -272,7 +403,7 @@ def _of_blocks(
 def _estimate(
     curves: Float[np.ndarray, "lags trajectories"],
     direction: Float[np.ndarray, " input"],
-    noise: float,
+    noise: float | str,
     found: Propagated,
     size: int,
 ) -> NetworkFisherMemory:
@@ -281,7 +412,7 @@ def _estimate(
         status="estimate",
         digits=None,
         assumptions=(
-            "the noise is so small that the network is linear within it",
+            _SMALL_NOISE,
             *unsettled(found.tail),
             *rounded(found.error),
         ),
