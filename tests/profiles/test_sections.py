@@ -176,6 +176,6 @@ def test_fisher_is_judged_under_noise_of_the_units_own_size():
     assert ratio == pytest.approx(1.0, rel=0.2)
     assert found.scalars["relative_half_life"].value == 1
     assert found.scalars["relative_half_life"].at_least == ""
-    long = run("fisher", "nnrnn", hidden_size=16, quick=True)
+    long = run("fisher", "nnrnn", hidden_size=16)
     assert long.scalars["relative_half_life"].at_least == "window 256"
     assert found.scalars["mixture_total"].value > 0
