@@ -131,3 +131,9 @@ def test_a_memory_that_grows_has_room_in_a_measure(name):
     found, wanted = (ms.measures.gradient_norms(each, horizon=9, trajectories=2) for each in (given, told))
     np.testing.assert_array_equal(found.norms, wanted.norms)
     assert given.capacity is None
+
+
+def test_resources_of_a_memory_that_grows_say_that_it_does():
+    found = ms.measures.resources(ms.nn.NetworkSpec("memrnn", hidden_size=4).build(), lengths=(8, 16), repeats=1)
+    assert found.state_size is None
+    assert found.assumptions[0] == "steps are those of a memory with room for 16"

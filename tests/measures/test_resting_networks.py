@@ -154,3 +154,16 @@ def test_the_command():
     layer = ms.nn.NetworkSpec("matrixrnn", input_size=(2, 3), hidden_size=(3, 2), seed=0).build()
     wanted = ms.measures.matrix_fisher_memory(layer, horizon=9)
     assert json.loads(found.stdout)["total"] == pytest.approx(wanted.total)
+
+
+def test_separation_of_a_network_of_matrices_is_that_of_its_flat_inputs():
+    """Of all sequences of two templates the last output by a plain call, as a matrix of halves."""
+    layer = network("matrixrnn", dtype=torch.float64)
+    rows = torch.eye(6, dtype=torch.float64)[:2]
+    found = ms.measures.separation_rank(layer, horizon=4, templates=rows.numpy(), unit=3)
+    chosen = torch.cartesian_prod(*[torch.arange(2)] * 4)
+    output = layer(rows[chosen].transpose(0, 1).reshape(4, -1, 2, 3))[0][-1].flatten(1)[:, 3]
+    values = torch.linalg.svdvals(output.detach().reshape(4, 4))
+    np.testing.assert_allclose(
+        found.spectrum / found.spectrum[0], (values / values[0])[: len(found.spectrum)], atol=1e-10
+    )

@@ -33,7 +33,8 @@ def check_network(network: Any, name: str) -> tuple[str, ...]:
 def _input(network: Any, grad: bool = False) -> Tensor:
     like = next((p for p in network.parameters() if p.is_floating_point()), torch.zeros(()))
     shape = (_BATCH, _STEPS) if getattr(network, "batch_first", False) else (_STEPS, _BATCH)
-    x = torch.randn(*shape, network.input_size, generator=torch.Generator().manual_seed(0))
+    sizes = getattr(network, "input_shape", (network.input_size,))
+    x = torch.randn(*shape, *sizes, generator=torch.Generator().manual_seed(0))
     return x.to(device=like.device, dtype=like.dtype).requires_grad_(grad)
 
 

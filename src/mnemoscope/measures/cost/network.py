@@ -220,18 +220,24 @@ def resources(
         torch.manual_seed(_seed(seed))
         x = _inputs(subject, steps[-1], batch)
         saved = training_memory(deepcopy(subject).train(), x, steps)
+        grows = getattr(subject, "grows", False) and getattr(subject, "capacity", None) is None
+        if grows:
+            subject.capacity = steps[-1]  # type: ignore[union-attr]
         spent = step_costs(subject.eval(), x, steps, repeats)
     grid = np.array(steps, dtype=float)
     return Resources(
         status="estimate",
         digits=None,
-        assumptions=_assumptions(subject, x, spent.uncounted),
+        assumptions=(
+            *((f"steps are those of a memory with room for {steps[-1]}",) if grows else ()),
+            *_assumptions(subject, x, spent.uncounted),
+        ),
         cost="time of (repeats + 2) T steps, memory of one training pass over the longest T",
         network=_name(subject),
         parameters=sum(p.numel() for p in subject.parameters()),
         parameter_bytes=sum(p.numel() * p.element_size() for p in subject.parameters()),
-        state_size=spent.state_size,
-        state_bytes=spent.state_bytes,
+        state_size=None if grows else spent.state_size,
+        state_bytes=None if grows else spent.state_bytes,
         multiply_adds=round(spent.work[-1]),
         elementwise=round(spent.elementwise),
         map_multiply_adds=spent.maps,

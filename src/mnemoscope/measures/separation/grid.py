@@ -135,8 +135,9 @@ class StepWalk(Walk):
             state = self.network.init_state(batch, device=self.templates.device, dtype=self.templates.dtype)
         rows = torch.arange(batch, device=self.templates.device).repeat_interleave(self.count)
         state = states.index_batch(state, rows, self.network.batch_axis)
-        outputs, state = self._step(self.templates.repeat(batch, 1), state)
-        return outputs[:, self.unit].cpu().numpy(), state
+        inputs = self.templates.repeat(batch, 1).reshape(-1, *self.network.input_shape)
+        outputs, state = self._step(inputs, state)
+        return outputs.flatten(1)[:, self.unit].cpu().numpy(), state
 
     def take(self, state: Any, rows: slice) -> Any:
         """Return the states of some prefixes."""
