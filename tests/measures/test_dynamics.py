@@ -134,6 +134,6 @@ def test_a_memory_that_grows_has_room_in_a_measure(name):
 
 
 def test_resources_of_a_memory_that_grows_say_that_it_does():
-    found = ms.measures.resources(ms.nn.NetworkSpec("memrnn", hidden_size=4).build(), lengths=(8, 16), repeats=1)
+    found = ms.measures.resources(ms.nn.NetworkSpec("memrnn", hidden_size=4).build(), lengths=(4, 8, 16), repeats=1)
     assert found.state_size is None
     assert found.assumptions[0] == "steps are those of a memory with room for 16"

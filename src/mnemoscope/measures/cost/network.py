@@ -222,7 +222,7 @@ def resources(
         saved = training_memory(deepcopy(subject).train(), x, steps)
         grows = getattr(subject, "grows", False) and getattr(subject, "capacity", None) is None
         if grows:
-            subject.capacity = steps[-1]  # type: ignore[union-attr]
+            subject.capacity = steps[-1]
         spent = step_costs(subject.eval(), x, steps, repeats)
     grid = np.array(steps, dtype=float)
     return Resources(
