@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from mnemoscope.measures.fisher.vector import *
     from mnemoscope.measures.gradient_paths import *
     from mnemoscope.measures.gradients import *
+    from mnemoscope.measures.hankel import *
     from mnemoscope.measures.lyapunov import *
     from mnemoscope.measures.machine_memory import *
     from mnemoscope.measures.rac_graph.contraction import *
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from mnemoscope.measures.spectral.matrix import *
     from mnemoscope.measures.spectral.pseudo import *
     from mnemoscope.measures.spectral.series import *
+    from mnemoscope.measures.state_use import *
     from mnemoscope.measures.tensor_train.cores import *
     from mnemoscope.measures.tensor_train.cp import *
     from mnemoscope.measures.tensor_train.odd_even import *
@@ -56,6 +58,7 @@ _FILES = {
     "fisher.vector": ("FisherMemory", "fisher_memory"),
     "gradient_paths": ("AttentionPaths", "attention_kappa", "attention_paths", "dependency_depths"),
     "gradients": ("GradientNorms", "gradient_norms"),
+    "hankel": ("HankelValues", "balanced_truncation", "hankel_singular_values"),
     "lyapunov": ("LyapunovExponents", "lyapunov_exponents"),
     "machine_memory": ("MemoryUse", "memory_use"),
     "rac_graph.contraction": ("contract_rac", "to_quimb"),
@@ -76,6 +79,7 @@ _FILES = {
     "spectral.matrix": ("Spectrum", "spectrum"),
     "spectral.pseudo": ("Pseudospectrum", "pseudospectrum"),
     "spectral.series": ("Spectra", "spectra"),
+    "state_use": ("EffectiveStateSize", "effective_state_size"),
     "tensor_train.cores": ("tt_ranks",),
     "tensor_train.cp": ("CPRank", "cp_rank"),
     "tensor_train.odd_even": ("OddEvenRank", "odd_even_rank"),

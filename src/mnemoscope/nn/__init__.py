@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mnemoscope.nn.automaton import WeightedAutomaton
     from mnemoscope.nn.bilinear import MatrixLinear
     from mnemoscope.nn.feature_maps import AffineReLU, Powers, RandomFeatures
+    from mnemoscope.nn.linear_system import LinearSystem
     from mnemoscope.nn.networks.birnn import *
     from mnemoscope.nn.networks.corelnet import *
     from mnemoscope.nn.networks.cp import *
@@ -84,6 +85,7 @@ _HOMES = {
     "NetworkSpec": "spec",
     "Once": "once",
     "SequenceNetwork": "sequence",
+    "LinearSystem": "linear_system",
     "load": "storage",
     "safe_globals": "storage",
     "save": "storage",
@@ -102,6 +104,7 @@ __all__ = [
     "AffineReLU",
     "Card",
     "Layer",
+    "LinearSystem",
     "MatrixLinear",
     "Network",
     "NetworkSpec",

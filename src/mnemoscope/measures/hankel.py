@@ -1,0 +1,277 @@
+"""Hankel singular values of a linear network, and the smaller network that keeps the largest of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import nn
+
+from mnemoscope.core.arrays import matrix, square
+from mnemoscope.core.errors import Description, UserError, expected, positive_int
+from mnemoscope.core.result import Result, result
+from mnemoscope.measures.dynamics import Dynamics
+from mnemoscope.measures.registry import Cost, measure
+from mnemoscope.measures.trajectory import constant_jacobians
+from mnemoscope.nn.linear_system import LinearSystem
+
+if TYPE_CHECKING:
+    from mnemoscope.report import chart
+
+__all__ = ["HankelValues", "balanced_truncation", "hankel_singular_values"]
+
+Matrix = Float[np.ndarray, "rows columns"]
+
+_WHAT = "hankel_singular_values"
+_EPS = float(np.finfo(float).eps)
+_DOUBLINGS = 50
+"""Squarings of W after which a network that has not forgotten its start is taken never to do so: 2^50 steps."""
+
+
+@result
+class HankelValues(Result):
+    """Singular values of the map from past inputs to future outputs.
+
+    Attributes
+    ----------
+    values
+        Of the map from the inputs before a step to the outputs from that step on, descending: entries C W^k U, k >= 1.
+    gramian_values
+        With k >= 0 in its entries, square roots of the eigenvalues of P Q: what `error_bound` and the truncation use.
+    radius
+        Estimate of the spectral radius of W, from the norm of its last power that was formed.
+    """
+
+    measure: ClassVar[str] = "hankel"
+    references: ClassVar[tuple[str, ...]] = ("moore1981", "glover1984")
+
+    values: Float[np.ndarray, " size"]
+    gramian_values: Float[np.ndarray, " size"]
+    radius: float
+
+    def order(self, energy: float) -> int:
+        """Return how many values hold this share of the sum of their squares."""
+        if not 0 < energy < 1:
+            raise expected("energy", "a share between 0 and 1", energy)
+        shares = np.cumsum(self.values**2)
+        return int(np.searchsorted(shares, energy * shares[-1]) + 1) if shares[-1] > 0 else 0
+
+    def error_bound(self, order: int) -> float:
+        """Return what no frequency of the truncated network's error exceeds: twice the sum of the values left out."""
+        return float(2 * self.gramian_values[order:].sum())
+
+    def __str__(self) -> str:
+        largest = self.values[0] if len(self.values) else 0.0
+        if largest == 0:
+            return "no output depends on an input before its own step: all Hankel singular values are 0"
+        kept = f"{self.order(0.99)} of {len(self.values)} states hold 99% of the energy, {self.order(0.999)} 99.9%"
+        return f"largest Hankel singular value {largest:.8g}; {kept}"
+
+    def plot(self) -> chart.Chart:
+        """Draw the values; those below rounding are left out."""
+        from mnemoscope.report import chart
+
+        seen = self.values > self.values.max(initial=0.0) * _EPS
+        series = {"value": (np.arange(1, len(self.values) + 1)[seen], self.values[seen])}
+        return chart.lines(series, x="index i", y="Hankel singular value", title="Hankel singular values", log_y=True)
+
+
+_COST = Cost(time={"S^3": 4e-8}, memory="S^2")
+
+
+def _of_network(network: nn.Module | Dynamics) -> HankelValues:
+    W, U, later, now = _system(network)
+    return _found(W, U, later, now)
+
+
+@measure(
+    "hankel",
+    kinds=("recurrent",),
+    needs=("jacobian",),
+    matrices={"W": "matrix", "U": "input", "C": "output"},
+    of_network=_of_network,
+    quick={},
+    cost=_COST,
+)
+def hankel_singular_values(W: Any, U: Any = None, C: Any = None) -> HankelValues:
+    r"""Find the singular values of a linear network's map from past inputs to future outputs.
+
+    .. math::
+        h_t = W h_{t-1} + U x_t, \quad y_t = C h_t, \qquad
+        H = \big( C W^{m + j + 1} U \big)_{m, j \ge 0}, \quad \sigma_i(H)^2 = \lambda_i(P \, W^T Q W)
+
+    with the Gramians P = sum_k W^k U U^T W^kT and Q = sum_k W^kT C^T C W^k, both sums from k = 0. They are limits of
+    the singular values that `effective_state_size` finds at a step after a long past and before a long future. Factors
+    of the Gramians, never the Gramians, are formed by doubling: [L, W^n L] has twice as many lags as L, and an
+    orthogonal map makes it as narrow again.
+
+    Parameters
+    ----------
+    W
+        Recurrent matrix, S x S, with a spectral radius below 1; or a linear network, then without U and C.
+    U
+        Input matrix, S x d; None: the identity.
+    C
+        Output matrix, o x S; None: the identity.
+
+    Returns
+    -------
+    HankelValues
+
+    References
+    ----------
+    Moore (1981); Glover (1984).
+
+    Examples
+    --------
+    >>> found = hankel_singular_values([[0.5]], [[1.0]], [[1.0]])
+    >>> f"{found.values[0]:.12f}", f"{0.5 / (1 - 0.5**2):.12f}"
+    ('0.666666666667', '0.666666666667')
+    """
+    if isinstance(W, nn.Module | Dynamics):
+        if U is not None or C is not None:
+            raise UserError("U and C cannot be given with a network: it has its own")
+        return _of_network(W)
+    W = square("W", W)
+    U = np.eye(len(W)) if U is None else _fitting("U", U, rows=len(W))
+    C = np.eye(len(W)) if C is None else _fitting("C", C, columns=len(W))
+    return _found(W, U, C @ W, C)
+
+
+def _fitting(name: str, value: Any, rows: int | None = None, columns: int | None = None) -> Matrix:
+    found = matrix(name, value)
+    if rows is not None and found.shape[0] != rows:
+        raise expected(name, f"a matrix of {rows} rows, as W has", Description(f"one of {found.shape[0]}"))
+    if columns is not None and found.shape[1] != columns:
+        raise expected(name, f"a matrix of {columns} columns, as W has", Description(f"one of {found.shape[1]}"))
+    return found
+
+
+def _found(W: Matrix, U: Matrix, later: Matrix, now: Matrix) -> HankelValues:
+    """Find the values; `later` is C W, `now` C."""
+    reach, radius = _factor(W, U)
+    values = _singular_values(W, reach, later)
+    # The same network in other coordinates has the same values: what differs is rounding.
+    turn = np.linalg.qr(np.random.default_rng(0).standard_normal(W.shape))[0]
+    turned = turn @ W @ turn.T
+    again = _singular_values(turned, _factor(turned, turn @ U)[0], later @ turn.T)
+    error = float(np.abs(values - again).max(initial=0.0)) / max(float(values.max(initial=0.0)), 1e-300)
+    return HankelValues(
+        status="exact",
+        digits=int(np.clip(-np.log10(max(10 * error, 1e-15)), 0, 15)),
+        assumptions=("digits are relative to the largest value, from two computations in different coordinates",),
+        cost=str(_COST),
+        values=values,
+        gramian_values=_singular_values(W, reach, now),
+        radius=radius,
+    )
+
+
+def _factor(W: Matrix, U: Matrix) -> tuple[Matrix, float]:
+    """Return L with L L^T = sum_k W^k U U^T W^kT, and an estimate of W's spectral radius.
+
+    A power of W whose norm is below 1 proves that the radius is.
+    """
+    factor, power = U, W
+    for doubling in range(_DOUBLINGS):
+        norm = float(np.linalg.norm(power, 2)) if np.isfinite(power).all() else np.inf
+        radius = norm ** (0.5**doubling) if norm > 0 else 0.0
+        if norm > 1e100:
+            break
+        more = power @ factor
+        if norm < 1 and np.linalg.norm(more) <= _EPS * np.linalg.norm(factor):
+            return factor, radius
+        factor = _narrowed(np.hstack([factor, more]))
+        power = power @ power
+    raise UserError(
+        f"{_WHAT} needs a network that forgets, with a spectral radius below 1, got one of about {radius:.6g}"
+    )
+
+
+def _narrowed(factor: Matrix) -> Matrix:
+    """Return a factor of the same L L^T with no more columns than rows."""
+    rows, columns = factor.shape
+    return factor if columns <= rows else np.asarray(np.linalg.qr(factor.T, mode="r")).T
+
+
+def _singular_values(W: Matrix, reach: Matrix, seen: Matrix) -> Float[np.ndarray, " size"]:
+    """Return the singular values of the map whose reachable states have the factor `reach`, as `seen` shows them."""
+    observed, _ = _factor(W.T, seen.T)
+    found = np.zeros(len(W))
+    values = np.linalg.svd(observed.T @ reach, compute_uv=False)
+    found[: len(values)] = values[: len(W)]
+    return found
+
+
+def _system(network: nn.Module | Dynamics) -> tuple[Matrix, Matrix, Matrix, Matrix]:
+    """Return W, U, dy_t/dh_{t-1} and dy_t/dh_t of a linear network, or say that it is none."""
+    dynamics = Dynamics.of(network, _WHAT)
+    found = constant_jacobians(dynamics)
+    if found is None:
+        raise UserError(
+            f"{_WHAT} needs a network that is linear in its state and inputs; "
+            "effective_state_size is the same question for any network"
+        )
+    W, U = found.state[0].cpu().numpy(), found.input[0].cpu().numpy()
+    silence = torch.zeros(1, dynamics.input_size, **dynamics.factory)
+    later, feed = (part[0].cpu().numpy() for part in output_jacobians(dynamics, silence, dynamics.start(1)))
+    # y_t = D x_t + E h_{t-1} is C h_t where C has C W = E and C U = D: so it is for outputs that read the new state.
+    now = np.linalg.lstsq(np.hstack([W, U]).T, np.hstack([later, feed]).T, rcond=None)[0].T
+    if not np.allclose(now @ np.hstack([W, U]), np.hstack([later, feed]), atol=1e-8):
+        now = later  # outputs that do not read the new state: the state before the input is theirs
+    return W, U, later, now
+
+
+def output_jacobians(dynamics: Dynamics, x: torch.Tensor, state: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return dy/dh and dy/dx of one step, for a batch of states and inputs: one pullback for each output."""
+    flat = dynamics.flatten(state)
+    width = dynamics.network.step(x[:1], dynamics.unflatten(flat[:1], dynamics.start(1)))[0].shape[-1]
+    silent = torch.zeros_like(flat)
+    found = []
+    for unit in range(width):
+        cotangent = torch.zeros(len(flat), width, **dynamics.factory)
+        cotangent[:, unit] = 1
+        found.append(dynamics.pull_back(x, state, silent, cotangent))
+    by_state, by_input = (torch.stack(each, dim=1) for each in zip(*found, strict=True))
+    return by_state, by_input
+
+
+def balanced_truncation(network: nn.Module | Dynamics, order: int) -> LinearSystem:
+    r"""Return the linear network of fewer units that keeps the largest Hankel singular values of another.
+
+    .. math::
+        P = L L^T, \; Q = M M^T, \; M^T L = X \Sigma Y^T, \qquad
+        W_r = \Sigma_r^{-1/2} X_r^T M^T \, W \, L Y_r \Sigma_r^{-1/2}
+
+    and U, C likewise. At no frequency do the outputs differ by more than twice the sum of the values left out
+    (`HankelValues.error_bound`).
+
+    Parameters
+    ----------
+    network
+        A linear network with a spectral radius below 1.
+    order
+        Units to keep, at most as many values as are above rounding.
+
+    Examples
+    --------
+    >>> import torch, mnemoscope as ms
+    >>> wide = ms.nn.LinearSystem(1, 8, output_size=1, generator=torch.Generator().manual_seed(0))
+    >>> ms.measures.balanced_truncation(wide, 3).hidden_size
+    3
+    """
+    W, U, _, C = _system(network)
+    order = positive_int("order", order)
+    reach, observed = _factor(W, U)[0], _factor(W.T, C.T)[0]
+    left, values, right = np.linalg.svd(observed.T @ reach)
+    most = int((values > len(W) * _EPS * values.max(initial=0.0)).sum())
+    if order > most:
+        raise expected("order", f"at most {most}, the Hankel singular values above rounding", order)
+    root = np.sqrt(values[:order])
+    into, back = (left[:, :order] / root).T @ observed.T, reach @ (right[:order].T / root)
+    dynamics = Dynamics.of(network, "balanced_truncation")
+    silence, rest = (torch.zeros(1, size, **dynamics.factory) for size in (dynamics.input_size, len(W)))
+    bias = dynamics.advance(silence, rest)[0].cpu().numpy()
+    return LinearSystem.of(into @ W @ back, into @ U, C @ back, into @ bias)

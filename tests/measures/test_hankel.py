@@ -1,0 +1,183 @@
+"""Hankel singular values and effective state-size: against control's Gramians, dense operators and closed forms."""
+
+import control
+import numpy as np
+import pytest
+import torch
+
+import mnemoscope as ms
+from mnemoscope.core.errors import UserError
+from mnemoscope.measures import balanced_truncation, effective_state_size, hankel_singular_values
+
+
+def system(n, d=2, o=3, radius=0.9, seed=0):
+    random = np.random.default_rng(seed)
+    W = random.standard_normal((n, n))
+    W *= radius / np.abs(np.linalg.eigvals(W)).max()
+    return W, random.standard_normal((n, d)), random.standard_normal((o, n))
+
+
+def dense(W, U, C, past, future):
+    """The block of the operator itself, entry by entry."""
+    power = [np.linalg.matrix_power(W, k) for k in range(past + future)]
+    return np.block([[C @ power[m + j + 1] @ U for j in range(past)] for m in range(future)])
+
+
+@pytest.mark.parametrize("n", [1, 4, 9])
+def test_values_of_the_dense_operator(n):
+    W, U, C = system(n, radius=0.7, seed=n)
+    found = hankel_singular_values(W, U, C)
+    assert found.values == pytest.approx(np.linalg.svd(dense(W, U, C, 120, 120))[1][:n], rel=1e-9, abs=1e-12)
+    assert found.digits >= 10
+
+
+def test_values_from_zero_on_are_those_of_control():
+    W, U, C = system(6)
+    found = hankel_singular_values(W, U, C)
+    P = control.dlyap(W, U @ U.T)
+    Q = control.dlyap(W.T, C.T @ C)
+    assert found.gramian_values == pytest.approx(np.sort(np.sqrt(np.linalg.eigvals(P @ Q).real))[::-1], rel=1e-8)
+
+
+def test_closed_form_of_one_unit():
+    for w in (0.3, -0.99, 0.999999):
+        assert hankel_singular_values([[w]], [[2.0]], [[3.0]]).values[0] == pytest.approx(
+            6 * abs(w) / (1 - w * w), rel=1e-9
+        )
+
+
+def test_a_delay_line_keeps_every_lag():
+    W = np.diag(np.ones(4), -1)
+    found = hankel_singular_values(W, np.eye(5)[:, :1], np.eye(5)[-1:])
+    assert found.values == pytest.approx([1, 1, 1, 1, 0], abs=1e-12), "a lag of 4 has a Hankel matrix of rank 4"
+    assert found.order(0.99) == 4
+
+
+def test_small_values_keep_their_digits():
+    """Gramians square the values: formed, they would lose what lies below 1e-8 of the largest."""
+    W, U, C = np.diag([0.9, 0.5]), np.array([[1.0], [1e-6]]), np.array([[1.0, 1e-6]])
+    assert hankel_singular_values(W, U, C).values[1] == pytest.approx(
+        np.linalg.svd(dense(W, U, C, 400, 400))[1][1], rel=1e-3
+    )
+
+
+def test_values_of_a_network_are_those_of_its_matrices():
+    network = ms.nn.LinearSystem(2, 5, output_size=3, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    with torch.no_grad():
+        network.weight_hh_l0.mul_(0.5)
+    parts = [getattr(network, f"weight_{part}_l0").detach().numpy() for part in ("hh", "ih", "out")]
+    assert hankel_singular_values(network).values == pytest.approx(hankel_singular_values(*parts).values, rel=1e-9)
+
+
+@pytest.mark.parametrize("order", [1, 3, 5])
+def test_truncation_stays_below_its_error_bound(order):
+    W, U, C = system(6, radius=0.95, seed=3)
+    wide = ms.nn.LinearSystem.of(W, U, C, np.zeros(6))
+    small = balanced_truncation(wide, order)
+    Wr, Ur, Cr = (getattr(small, f"weight_{part}_l0").detach().numpy() for part in ("hh", "ih", "out"))
+    circle = np.exp(1j * np.linspace(0, np.pi, 400))
+    gaps = [
+        np.linalg.norm(C @ np.linalg.solve(np.eye(6) - W / z, U) - Cr @ np.linalg.solve(np.eye(order) - Wr / z, Ur), 2)
+        for z in circle
+    ]
+    bound = hankel_singular_values(wide).error_bound(order)
+    assert max(gaps) <= bound * (1 + 1e-9)
+    assert max(gaps) > bound / 50, "the bound is no empty one"
+
+
+def test_truncation_to_the_full_order_is_the_same_function():
+    W, U, C = system(5, seed=4)
+    wide = ms.nn.LinearSystem.of(W, U, C, np.arange(5) / 5)
+    x = torch.randn(40, 3, 2, dtype=torch.float64)
+    assert torch.allclose(wide(x)[0], balanced_truncation(wide, 5)(x)[0], atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: hankel_singular_values(1.5 * np.eye(2)), "with a spectral radius below 1, got one of about 1.5"),
+        (lambda: hankel_singular_values(np.eye(2)), "with a spectral radius below 1, got one of about 1"),
+        (lambda: hankel_singular_values(np.eye(2) / 2, np.ones((3, 1))), "U must be a matrix of 2 rows, as W has"),
+        (lambda: hankel_singular_values(ms.nn.RNN(1, 3)), "needs a network that is linear in its state and inputs"),
+        (lambda: effective_state_size(ms.nn.RNN(1, 3), horizon=1), "horizon must be at least 2"),
+        (lambda: effective_state_size(ms.nn.RNN(1, 3), tolerance=0), "tolerance must be"),
+        (lambda: balanced_truncation(ms.nn.LinearSystem.of(*system(3), np.zeros(3)), 9), "order must be at most 3"),
+    ],
+)
+def test_one_line_for_what_cannot_be_measured(call, said):
+    with pytest.raises(UserError, match=said):
+        call()
+
+
+def test_no_output_that_depends_on_the_past():
+    found = hankel_singular_values(np.eye(2) / 2, np.ones((2, 1)), np.zeros((1, 2)))
+    assert found.values == pytest.approx([0, 0])
+    assert "all Hankel singular values are 0" in str(found)
+
+
+# Effective state-size ---------------------------------------------------------------------------------
+
+
+def jacobian(network, x):
+    """The whole operator dy_t/dx_s, by autograd."""
+    found = torch.autograd.functional.jacobian(lambda x: network(x)[0][:, 0], x)
+    return found[:, :, :, 0]  # (time, output, time, input)
+
+
+@pytest.mark.parametrize("name", ["rnn", "lstm", "gru", "lru", "rac", "gla"])
+def test_factored_ranks_are_those_of_the_dense_operator(name):
+    network = ms.nn.create(
+        name, input_size=2, hidden_size=4, dtype=torch.float64, generator=torch.Generator().manual_seed(0)
+    )
+    x = torch.randn(12, 1, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    found = effective_state_size(network, inputs=x, washout=0, cuts=11, tolerance=1e-3)
+    T = jacobian(network, x)
+    for place, (i, rank) in enumerate(zip(found.steps, found.ranks, strict=True)):
+        values = torch.linalg.svdvals(T[i:, :, :i].flatten(0, 1).flatten(1))
+        assert rank == int((values > 1e-3 * values[0]).sum())
+        shares = values / values.sum()
+        entropy = float(torch.exp(-torch.xlogy(shares, shares).sum()))
+        assert found.entropy_ranks[place] == pytest.approx(entropy, rel=1e-8)
+    middle = int(found.steps[len(found.steps) // 2])
+    for unit in range(min(4, T.shape[1])):
+        values = torch.linalg.svdvals(T[middle:, unit, :middle].flatten(1))
+        assert found.channels[unit] == int((values > 1e-3 * values[0]).sum())
+
+
+def test_a_linear_network_tends_to_its_hankel_values():
+    W, U, C = system(5, radius=0.6, seed=5)
+    network = ms.nn.LinearSystem.of(W, U, C, np.zeros(5))
+    found = effective_state_size(network, horizon=160, cuts=1 + 2, trajectories=1)
+    assert found.singular_values[:5] == pytest.approx(hankel_singular_values(network).values, rel=1e-8)
+
+
+def test_units_in_other_scales_and_orders_change_nothing():
+    W, U, C = system(5, seed=6)
+    scale, order = np.diag([1e3, 1.0, 1e-3, 10.0, 0.1]), np.eye(5)[[3, 1, 0, 4, 2]]
+    turn = order @ scale
+    same = ms.nn.LinearSystem.of(turn @ W @ np.linalg.inv(turn), turn @ U, C @ np.linalg.inv(turn), np.zeros(5))
+    one, other = (effective_state_size(net) for net in (ms.nn.LinearSystem.of(W, U, C, np.zeros(5)), same))
+    assert one.ranks.tolist() == other.ranks.tolist()
+    assert one.entropy_ranks == pytest.approx(other.entropy_ranks, rel=1e-8)
+
+
+def test_a_strangers_module_and_unused_units():
+    class Half(torch.nn.Module):
+        """Eight units, of which two are read."""
+
+        def __init__(self):
+            super().__init__()
+            self.cell = torch.nn.RNNCell(1, 8)
+
+        def forward(self, x, h):
+            h = self.cell(x, h)
+            return h[:, :2] * torch.tensor([1.0, 0.0]), h
+
+    torch.manual_seed(0)
+    network = ms.adapt(Half(), kind="cell")
+    with torch.no_grad():
+        network.module.cell.weight_hh.copy_(torch.block_diag(0.5 * torch.eye(2), 0.5 * torch.eye(6)))
+    found = effective_state_size(network, tolerance=1e-6)
+    assert found.total == 1
+    assert found.state_size == 8
+    assert "1 of 8 numbers of the state are used (12%)" in str(found)
