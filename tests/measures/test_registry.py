@@ -142,7 +142,9 @@ def test_a_cost_is_its_own_formula():
 def test_what_would_not_end_is_refused_with_the_reason(function, monkeypatch):
     monkeypatch.setattr("mnemoscope.measures.registry.LONGEST", 1e-6)
     layer = ms.nn.create("gru", input_size=2, hidden_size=8)
-    with pytest.raises(UserError, match=r"would take about \d+ hours for S = 8, .* grows as B T S\^(3|2 M); fewer steps"):
+    with pytest.raises(
+        UserError, match=r"would take about \d+ hours for S = 8, .* grows as B T S\^(3|2 M); fewer steps"
+    ):
         getattr(ms.measures, function)(layer, horizon=50, trajectories=4)
 
 
