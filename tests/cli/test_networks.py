@@ -141,7 +141,7 @@ def test_show_says_everything_in_80_columns(call, name):
 def test_show_explains_arguments_own_ones_first(call):
     text = call("show", "nnrnn").stdout
     assert "\nArguments of NNRNN\n  input_size: int | tuple[int, ...]\n      Numbers per step of the input, d;" in text
-    assert '\n  gamma: str = \'regularised\'\n      "regularised", "free" or "clamped" at 1.\n' in text
+    assert '\n  gamma: str = \'regularised\'\n      "regularised", "free" or "clamped" at gamma_value.\n' in text
     places = [text.index(f"\n  {name}: ") for name in ("num_layers", "block", "nonlinearity", "bias", "generator")]
     assert places == sorted(places)
 

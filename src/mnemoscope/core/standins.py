@@ -92,7 +92,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
         """Return the specification of a stand-in for a package or anything in it."""
-        if fullname.partition(".")[0] not in self.packages:
+        if not _READING or fullname.partition(".")[0] not in self.packages:
             return None
         return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
 
@@ -108,10 +108,14 @@ _FINDER = _Finder()
 
 
 def stand_in(package: str) -> None:
-    """Let an empty module stand in for a package, from now on in this process."""
+    """Let an empty module stand in for a package whenever a file is read, and for nobody else."""
     if _FINDER not in sys.meta_path:
         sys.meta_path.insert(0, _FINDER)
     _FINDER.packages.add(package)
+    _forget(package)
+
+
+def _forget(package: str) -> None:
     for name in [name for name in sys.modules if name == package or name.startswith(f"{package}.")]:
         del sys.modules[name]
 
@@ -124,6 +128,8 @@ def standing_in() -> Iterator[None]:
         yield
     finally:
         _READING.pop()
+        for package in _FINDER.packages:
+            _forget(package)
 
 
 def missing_base(cls: type) -> str | None:
