@@ -184,7 +184,7 @@ class Measure:
         --------
         >>> from mnemoscope.measures import get
         >>> fisher = get("network-fisher")
-        >>> 7 < fisher.seconds(2048, horizon=500) / fisher.seconds(1024, horizon=500) < 8
+        >>> 3.5 < fisher.seconds(2048, horizon=500) / fisher.seconds(1024, horizon=500) < 4.1
         True
         """
         if self.cost is None:
