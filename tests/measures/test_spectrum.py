@@ -448,3 +448,43 @@ def test_broken_weights_are_named():
         layer.weight_hh_l0[0, 0] = torch.nan
     with pytest.raises(UserError, match="NaN or inf in weight_hh_l0"):
         spectrum(layer)
+
+
+@pytest.mark.parametrize(("size", "radius", "skew"), [(60, 0.9, 0.0), (90, 0.95, 0.3), (70, 0.5, 1.0)])
+def test_what_is_said_of_large_matrices_is_a_bound(size, radius, skew):
+    """Against the certified way: no bound exceeds the truth, and those of norms are within a tenth of it."""
+    rng = np.random.default_rng(size)
+    W = rng.normal(size=(size, size)) / size**0.5 + skew * np.triu(rng.normal(size=(size, size)), 1)
+    W *= radius / np.abs(np.linalg.eigvals(W)).max()
+    truth, found = spectrum(W, horizon=40), spectrum(W, horizon=40, certified=10)
+    assert found.status == "bound"
+    assert 1 <= found.kreiss <= truth.kreiss * (1 + 1e-9)
+    assert 0.9 * truth.amplification <= found.amplification <= truth.amplification * (1 + 1e-9)
+    assert (found.transient <= truth.transient * (1 + 1e-9)).all()
+    assert found.numerical_radius <= truth.numerical_radius * (1 + 1e-6)
+    assert found.numerical_abscissa == pytest.approx(truth.numerical_abscissa, rel=1e-4)
+    assert found.henrici == pytest.approx(truth.henrici, rel=1e-8)
+    assert found.stability == truth.stability
+    np.testing.assert_allclose(np.abs(found.eigenvalues), np.abs(truth.eigenvalues), atol=1e-7)
+
+
+def test_large_pseudospectra_reach_at_most_as_far(monkeypatch):
+    W = np.diag(np.full(39, 0.9), -1) + 0.1 * np.eye(40)
+    truth = pseudospectrum(W, points=15, levels=(0.1, 0.01))
+    monkeypatch.setattr("mnemoscope.measures.spectral.large.DENSE", 10)
+    found = pseudospectrum(W, points=15, levels=(0.1, 0.01))
+    assert (found.distance >= truth.distance * (1 - 1e-9)).all()
+    assert found.status == "bound"
+    assert all(mine <= theirs for mine, theirs in zip(found.reach, truth.reach, strict=True))
+
+
+def test_beyond_all_eigenvalues_the_leading_ones_are_found(monkeypatch):
+    rng = np.random.default_rng(3)
+    W = rng.normal(size=(200, 200)) / 200**0.5
+    wanted = np.sort(np.abs(np.linalg.eigvals(W)))[::-1]
+    monkeypatch.setattr("mnemoscope.measures.spectral.large._ALL", 100)
+    found = spectrum(W, horizon=5, certified=100)
+    assert len(found.eigenvalues) < 200
+    np.testing.assert_allclose(np.abs(found.eigenvalues[:10]), wanted[:10], rtol=1e-6)
+    assert any("leading" in each for each in found.assumptions)
+    assert found.henrici >= spectrum(W, horizon=5, certified=100).henrici - 1e-9

@@ -13,6 +13,7 @@ from mnemoscope.core.errors import UserError, expected, positive_int
 from mnemoscope.core.result import Result, result
 from mnemoscope.measures.dynamics import few_threads
 from mnemoscope.measures.registry import Cost, measure
+from mnemoscope.measures.spectral import large
 from mnemoscope.measures.spectral.kreiss import kreiss_constant, numerical_radius
 from mnemoscope.measures.spectral.powers import Stability, amplification, power_norms, stability
 from mnemoscope.measures.spectral.schur import SchurForm, normality, schur_form
@@ -31,7 +32,7 @@ class Spectrum(Result):
     Attributes
     ----------
     eigenvalues
-        Largest modulus first.
+        Largest modulus first; beyond 2,048 rows the leading ones.
     radius
         Largest modulus.
     stability
@@ -59,7 +60,8 @@ class Spectrum(Result):
     numerical_radius
         Largest |x* W x| over unit vectors.
     schur, basis
-        W = Q S Q*, S lower triangular but for the 2 x 2 blocks of conjugate pairs.
+        W = Q S Q*, S lower triangular but for the 2 x 2 blocks of conjugate pairs; empty where the matrix is too large
+        to be certified, and so are `subdiagonals`.
     subdiagonals
         Mean size of the entries on the k-th subdiagonal of S outside the blocks; at k = 0 the mean modulus of the
         eigenvalues. It depends on the order of the eigenvalues in S: that of the network itself for nnRNN, of W if W is
@@ -166,7 +168,12 @@ class Spectrum(Result):
         )
 
 
-_COST = Cost(time={"S^3": 1.4e-7}, memory="S^2")
+_COST = Cost(
+    time={"S^3": 2e-9, "M^3": 1.4e-7, "S^2": 5e-6},
+    memory="S^2",
+    sizes={"M": lambda given: given["S"] if given["S"] <= given["certified"] else 0},
+    letters={"M": "rows of a matrix that is certified"},
+)
 
 
 @measure(
@@ -177,7 +184,14 @@ _COST = Cost(time={"S^3": 1.4e-7}, memory="S^2")
     quick={"tolerance": 0.02, "horizon": 60},
     cost=_COST,
 )
-def spectrum(W: Any, tolerance: float | None = None, horizon: int = 100, settle: int = 0, angles: int = 36) -> Spectrum:
+def spectrum(
+    W: Any,
+    tolerance: float | None = None,
+    horizon: int = 100,
+    settle: int = 0,
+    angles: int = 36,
+    certified: int = large.DENSE,
+) -> Spectrum:
     r"""Find eigenvalues, departure from normality, and transient growth of a recurrent matrix.
 
     .. math::
@@ -189,6 +203,10 @@ def spectrum(W: Any, tolerance: float | None = None, horizon: int = 100, settle:
     from a global search with a certificate; the amplification max_k \|\|W^k\|\| from the powers, with a proof that no
     later one is larger. Both are infinite when the spectral radius exceeds 1, or when an eigenvalue on the unit circle
     lacks eigenvectors.
+
+    Beyond `certified` rows Kreiss constant, amplification and numerical radius are lower bounds: from the rectangular
+    Hessenberg matrix of an Arnoldi process, and from subspaces turned towards what grows. Eigenvalues are all found up
+    to 2,048 rows, the leading 64 beyond, where the departure from normality is an upper bound.
 
     Parameters
     ----------
@@ -205,6 +223,8 @@ def spectrum(W: Any, tolerance: float | None = None, horizon: int = 100, settle:
         Steps at zero input before a network's Jacobian is taken.
     angles
         Bins of the histogram of eigenvalue angles.
+    certified
+        Largest matrix that is certified, in rows.
 
     Returns
     -------
@@ -229,12 +249,57 @@ def spectrum(W: Any, tolerance: float | None = None, horizon: int = 100, settle:
         raise expected("settle", "an integer of at least 0", settle)
     source = state_matrix(W, settle)
     with few_threads(len(source.matrix)):
+        if len(source.matrix) > positive_int("certified", certified):
+            return _large(source, positive_int("horizon", horizon), positive_int("angles", angles))
         return spectrum_of(source, tolerance, horizon, angles)
+
+
+def _large(source: StateMatrix, steps: int, bins: int) -> Spectrum:
+    """Return bounds of what a large matrix does."""
+    W = source.matrix
+    values = large.leading_eigenvalues(W)
+    radius, frobenius, whole = float(np.abs(values[0])), float(np.linalg.norm(W)), len(values) == len(W)
+    near = max(1e-6, 64 * source.rounding)
+    kind = "stable" if radius < 1 - near else "unstable" if radius > 1 + near else "marginal"
+    henrici = math.sqrt(max(frobenius**2 - float((np.abs(values) ** 2).sum()), 0.0))
+    norms = large.norms_of_powers(W, steps)
+    kreiss, point = (math.inf, complex(math.inf)) if kind == "unstable" else large.kreiss_lower_bound(W, radius)
+    abscissa, reach = large.numerical_range_ends(W)
+    counts, edges = np.histogram(np.degrees(np.angle(values)), bins=bins, range=(-180.0, 180.0))
+    empty = np.zeros((0, 0))
+    bounds = "Kreiss constant, amplification, norms of powers and numerical radius are lower bounds from subspaces"
+    leading = () if whole else (f"of {len(W)} eigenvalues the leading {len(values)}; the departure is an upper bound",)
+    return Spectrum(
+        status="bound",
+        digits=None,
+        assumptions=(*_assumptions(source, Stability(radius, kind, 0.0), True), bounds, *leading),
+        cost=str(_COST),
+        eigenvalues=values,
+        radius=radius,
+        stability=kind,
+        henrici=henrici,
+        share=0.0 if frobenius == 0 else min(1.0, (henrici / frobenius) ** 2),
+        kreiss=kreiss,
+        kreiss_bound=math.inf,
+        kreiss_point=point,
+        amplification=math.inf if kind == "unstable" else max(1.0, float(norms.max())),
+        amplification_power=-1 if kind == "unstable" else int(norms.argmax()),
+        amplification_exact=False,
+        transient=norms,
+        numerical_abscissa=abscissa,
+        numerical_radius=max(reach, radius),
+        schur=empty,
+        basis=empty,
+        subdiagonals=np.zeros(0),
+        angle_counts=counts,
+        angle_edges=edges,
+        matrix=source.what,
+    )
 
 
 def spectrum_of(source: StateMatrix, tolerance: float | None, horizon: int, angles: int) -> Spectrum:
     """Return the spectrum of a matrix that has been checked."""
-    _COST.require_end("spectrum", S=len(source.matrix))
+    _COST.require_end("spectrum", S=len(source.matrix), M=len(source.matrix))
     W, steps, bins = source.matrix, positive_int("horizon", horizon), positive_int("angles", angles)
     gap = (1e-6 if len(W) <= 128 else 1e-2) if tolerance is None else positive("tolerance", tolerance)
     form = schur_form(W)

@@ -13,6 +13,7 @@ from mnemoscope.core.errors import expected, positive_int
 from mnemoscope.core.memory import require
 from mnemoscope.core.result import Result, result
 from mnemoscope.measures.registry import Cost, measure
+from mnemoscope.measures.spectral import large
 from mnemoscope.measures.spectral.kreiss import resolvent
 from mnemoscope.measures.spectral.powers import spectral_norm
 from mnemoscope.measures.spectral.schur import schur_form
@@ -177,27 +178,42 @@ def pseudospectrum(
         raise expected("levels", "several positive numbers", levels)
     edges = tuple(sorted(positive("each of levels", level) for level in levels))
     source = state_matrix(W, settle, measure="pseudospectrum")
-    form = schur_form(source.matrix)
-    n = len(source.matrix)
+    n, bounded = len(source.matrix), len(source.matrix) > large.DENSE
+    form = None if bounded else schur_form(source.matrix)
+    values = large.leading_eigenvalues(source.matrix) if form is None else form.eigenvalues
     require(f"a grid of {count} x {count}", 8 * 40 * count * count + 64 * n * n, "fewer points would fit")
-    size = spectral_norm(source.matrix)
-    span = max(1.15, min(1.1 * size, float(np.abs(form.eigenvalues).max()) + 1)) if reach is None else reach
+    size = float(np.linalg.norm(source.matrix)) if form is None else spectral_norm(source.matrix)
+    span = max(1.15, min(1.1 * size, float(np.abs(values).max()) + 1)) if reach is None else reach
     axis = np.linspace(-1, 1, count) * positive("reach", span)
-    distance = _distances(form.upper, axis, symmetric=not np.iscomplexobj(source.matrix))
+    real = not np.iscomplexobj(source.matrix)
+    distance = _upper_bounds(source.matrix, axis) if form is None else _distances(form.upper, axis, symmetric=real)
     moduli = np.abs(axis[None, :] + 1j * axis[:, None])
     return Pseudospectrum(
-        status="exact",
-        digits=10,
-        assumptions=() if source.what == "the given matrix" else (f"W is {source.what}",),
+        status="bound" if bounded else "exact",
+        digits=None if bounded else 10,
+        assumptions=(
+            *(() if source.what == "the given matrix" else (f"W is {source.what}",)),
+            *((_BOUNDED,) if bounded else ()),
+        ),
         cost=str(_COST),
         real=axis,
         imaginary=axis.copy(),
         distance=distance,
-        eigenvalues=form.eigenvalues,
+        eigenvalues=values,
         levels=edges,
         reach=tuple(float(moduli[distance < edge].max(initial=0.0)) for edge in edges),
         matrix=source.what,
     )
+
+
+_BOUNDED = "distances are upper bounds, from an Arnoldi process: pseudospectra reach at least as far as is shown"
+
+
+def _upper_bounds(W: np.ndarray, axis: Float[np.ndarray, " m"]) -> Float[np.ndarray, "m m"]:
+    """Return upper bounds of sigma_min(z - W) on the grid."""
+    points = (axis[None, :] + 1j * axis[:, None]).ravel()
+    found: np.ndarray = 1 / large.resolvent_lower_bound(large.arnoldi(W), points)
+    return found.reshape(len(axis), len(axis))
 
 
 def _distances(upper: np.ndarray, axis: Float[np.ndarray, " m"], symmetric: bool) -> Float[np.ndarray, "m m"]:

@@ -20,6 +20,9 @@ _HOW = (
     "Eigenvalues from its Schur form, the Kreiss constant from a global search with a certificate."
 )
 
+_CERTIFIED = 256
+"""Rows up to which the Kreiss constant is certified: beyond, that alone would take the time of a profile."""
+
 _SHOWN = 256
 """Eigenvalues in the chart: of larger matrices the largest."""
 
@@ -59,7 +62,8 @@ class SpectrumSection(ProfileSection):
     def calls(self, context: Context) -> tuple[Call, ...]:
         """Return the measure of the spectrum."""
         tolerance = {"tolerance": 0.02} if context.quick or context.state_size > 128 else {}
-        return (Call("spectrum", {"horizon": 60 if context.quick else 100, **tolerance}),)
+        certified = {"certified": _CERTIFIED} if context.state_size > _CERTIFIED else {}
+        return (Call("spectrum", {"horizon": 60 if context.quick else 100, **tolerance, **certified}),)
 
     def run(self, network: Any, context: Context) -> Measurement:
         """Find the spectrum of one network."""
@@ -67,13 +71,14 @@ class SpectrumSection(ProfileSection):
         found: Spectrum = call(network, context)
         powers = lag_grid(int(call.options["horizon"]))
         grows = "" if found.stability != "unstable" else "it is infinite: the spectral radius is above 1"
+        bound = "from a subspace" if not len(found.schur) and found.stability != "unstable" else ""
         return Measurement(
             scalars={
                 "radius": Scalar(value=found.radius),
                 "henrici": Scalar(value=found.henrici),
                 "henrici_relative": Scalar(value=float(np.sqrt(found.share))),
-                "kreiss": Scalar(value=found.kreiss, note=grows),
-                "amplification": Scalar(value=found.amplification, note=grows),
+                "kreiss": Scalar(value=found.kreiss, note=grows, at_least=bound),
+                "amplification": Scalar(value=found.amplification, note=grows, at_least=bound),
             },
             data={
                 "eigenvalues": found.eigenvalues[:_SHOWN],
@@ -82,7 +87,7 @@ class SpectrumSection(ProfileSection):
                 "matrix": found.matrix,
                 "stability": found.stability,
             },
-            notes=(f"The matrix is {found.matrix}.",),
+            notes=(f"The matrix is {found.matrix}.", *([f"Bounds: {found.assumptions[1]}."] if bound else [])),
         )
 
     def figures(self, view: SectionView) -> Sequence[Figure]:

@@ -1,0 +1,167 @@
+"""Spectra of large matrices: eigenvalues by LAPACK or ARPACK, and bounds of growth from an Arnoldi process.
+
+With W V_m = V_{m+1} H, V orthonormal and H the rectangular Hessenberg matrix, sigma_min(z - H) is at least
+sigma_min(z - W), since H is W seen on a subspace: resolvents, Kreiss constant and pseudospectra from it are lower
+bounds. The square part of H gives no bound.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import scipy.sparse.linalg
+from jaxtyping import Complex, Float, Inexact
+
+from mnemoscope.measures.spectral.schur import ordered
+
+__all__ = [
+    "DENSE",
+    "arnoldi",
+    "kreiss_lower_bound",
+    "leading_eigenvalues",
+    "norms_of_powers",
+    "numerical_range_ends",
+    "resolvent_lower_bound",
+]
+
+DENSE = 512
+"""Rows up to which spectra are certified: Schur form, Kreiss constant over all angles, norms of all powers."""
+
+_ALL = 2048
+"""Rows up to which all eigenvalues are found."""
+
+_LEADING = 64
+_STEPS = 96
+_RADII = 24
+_ANGLES = 64
+_COLUMNS = 8
+_TURNS = 2
+
+
+def leading_eigenvalues(W: Inexact[np.ndarray, "n n"]) -> Complex[np.ndarray, " k"]:
+    """Return all eigenvalues up to 2,048 rows, else the largest by ARPACK, as many as it found."""
+    if len(W) <= _ALL:
+        return ordered(np.linalg.eigvals(W).astype(complex))
+    start = np.random.default_rng(0).normal(size=len(W))
+    try:
+        found = scipy.sparse.linalg.eigs(W, k=_LEADING, v0=start, maxiter=30, tol=1e-8, return_eigenvectors=False)
+    except scipy.sparse.linalg.ArpackNoConvergence as error:
+        found = error.eigenvalues
+    if not len(found):  # eigenvalues of one modulus, as those of a rotation: their circle is all that can be said
+        found = np.array([scipy.linalg.norm(_power(W, start, 64)) ** (1 / 64)])
+    return ordered(found.astype(complex))
+
+
+def _power(W: Inexact[np.ndarray, "n n"], start: np.ndarray, steps: int) -> np.ndarray:
+    vector = start / np.linalg.norm(start)
+    for _ in range(steps):
+        vector = W @ vector
+    return vector
+
+
+def arnoldi(W: Inexact[np.ndarray, "n n"], steps: int = _STEPS) -> Inexact[np.ndarray, "m1 m"]:
+    """Return the rectangular Hessenberg matrix of a random start, with every vector orthogonalised twice."""
+    n, steps = len(W), min(steps, len(W) - 1)
+    kind = np.result_type(W.dtype, float)
+    basis, H = np.zeros((n, steps + 1), dtype=kind), np.zeros((steps + 1, steps), dtype=kind)
+    start = np.random.default_rng(0).normal(size=n)
+    basis[:, 0] = start / np.linalg.norm(start)
+    for k in range(steps):
+        vector = W @ basis[:, k]
+        size = np.linalg.norm(vector)
+        for _ in range(2):
+            part = basis[:, : k + 1].conj().T @ vector
+            vector = vector - basis[:, : k + 1] @ part
+            H[: k + 1, k] += part
+        left = float(np.linalg.norm(vector))
+        if left <= 1e-14 * size or size == 0:
+            return H[: k + 2, : k + 1]
+        H[k + 1, k] = left
+        basis[:, k + 1] = vector / left
+    return H
+
+
+def resolvent_lower_bound(H: Inexact[np.ndarray, "m1 m"], points: Complex[np.ndarray, " z"]) -> Float[np.ndarray, " z"]:
+    """Return a lower bound of ||(z - W)^-1|| at each z, from the Hessenberg matrix of W."""
+    eye = np.eye(*H.shape)
+    found = [1 / max(float(np.linalg.svd(z * eye - H, compute_uv=False)[-1]), 1e-300) for z in points]
+    return np.array(found)
+
+
+def kreiss_lower_bound(W: Inexact[np.ndarray, "n n"], radius: float) -> tuple[float, complex]:
+    """Return a lower bound of the Kreiss constant and the z that gives it: over circles around the unit disc."""
+    H = arnoldi(W)
+    half = not np.iscomplexobj(W)
+    angles = np.linspace(0, math.pi if half else 2 * math.pi, _ANGLES, endpoint=half)
+    best, at = 1.0, complex(math.inf)
+    for excess in np.geomspace(max(1 - radius, 1e-4) / 4, 8.0, _RADII):
+        points = (1 + excess) * np.exp(1j * angles)
+        values = excess * resolvent_lower_bound(H, points)
+        if values.max() > best:
+            best, at = float(values.max()), complex(points[values.argmax()])
+    return best, at
+
+
+def norms_of_powers(W: Inexact[np.ndarray, "n n"], horizon: int) -> Float[np.ndarray, " powers"]:
+    """Return lower bounds of ||W^k||, k = 0 .. horizon: on subspaces that were turned towards the largest gain.
+
+    For k = 1, 2, 4, .. a few columns are taken through W^k and back a few times, which turns them towards the right
+    singular vectors; each such subspace bounds the norms of all powers.
+    """
+    n = len(W)
+    found = np.zeros(horizon + 1)
+    columns = np.random.default_rng(0).normal(size=(n, min(_COLUMNS, n)))
+    power = 1
+    while power <= max(1, horizon):
+        for _ in range(_TURNS):
+            columns = _through(W, columns, power)
+            columns = np.linalg.qr(_through(W.conj().T, columns, power))[0]
+        found = np.maximum(found, _gains(W, columns, horizon))
+        power *= 2
+    found[0] = 1.0
+    return found
+
+
+def _through(W: Inexact[np.ndarray, "n n"], columns: np.ndarray, power: int) -> np.ndarray:
+    for _ in range(power):
+        columns = W @ columns
+        size = np.abs(columns).max()
+        columns = columns / size if size > 0 else columns
+    return columns
+
+
+def _gains(W: Inexact[np.ndarray, "n n"], columns: np.ndarray, horizon: int) -> Float[np.ndarray, " powers"]:
+    basis = np.linalg.qr(columns)[0]
+    found = np.zeros(horizon + 1)
+    for k in range(horizon + 1):
+        found[k] = np.linalg.norm(basis, 2)
+        with np.errstate(over="ignore", invalid="ignore"):
+            basis = W @ basis
+        if not np.isfinite(basis).all():
+            found[k + 1 :] = math.inf
+            break
+    return found
+
+
+def numerical_range_ends(W: Inexact[np.ndarray, "n n"]) -> tuple[float, float]:
+    """Return the largest eigenvalue of (W + W*)/2, and a lower bound of the numerical radius from several angles."""
+    turns = np.exp(1j * np.linspace(0, math.pi, 7 if not np.iscomplexobj(W) else 13))
+    tops = [_top(turn * W if turn.imag else turn.real * W) for turn in turns]
+    return tops[0], max(abs(top) for top in tops)
+
+
+def _top(W: Inexact[np.ndarray, "n n"]) -> float:
+    adjoint = W.conj().T
+    operator: Any = scipy.sparse.linalg.LinearOperator(
+        W.shape, matvec=lambda x: (W @ x + adjoint @ x) / 2, dtype=np.result_type(W.dtype, float)
+    )
+    start = np.random.default_rng(0).normal(size=len(W)).astype(operator.dtype)
+    try:
+        found = scipy.sparse.linalg.eigsh(
+            operator, k=1, which="LA", v0=start, tol=1e-6, maxiter=50, return_eigenvectors=False
+        )
+    except scipy.sparse.linalg.ArpackNoConvergence as error:
+        found = error.eigenvalues
+    return float(found[0]) if len(found) else float((start.conj() @ operator.matvec(start)).real / (start @ start).real)
