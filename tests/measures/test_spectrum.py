@@ -482,7 +482,7 @@ def test_beyond_all_eigenvalues_the_leading_ones_are_found(monkeypatch):
     rng = np.random.default_rng(3)
     W = rng.normal(size=(200, 200)) / 200**0.5
     wanted = np.sort(np.abs(np.linalg.eigvals(W)))[::-1]
-    monkeypatch.setattr("mnemoscope.measures.spectral.large._ALL", 100)
+    monkeypatch.setattr("mnemoscope.measures.spectral.large.ALL", 100)
     found = spectrum(W, horizon=5, certified=100)
     assert len(found.eigenvalues) < 200
     np.testing.assert_allclose(np.abs(found.eigenvalues[:10]), wanted[:10], rtol=1e-6)

@@ -8,8 +8,6 @@ bounds. The square part of H gives no bound.
 from __future__ import annotations
 
 import math
-from typing import Any
-
 import numpy as np
 import scipy.sparse.linalg
 from jaxtyping import Complex, Float, Inexact
@@ -17,6 +15,7 @@ from jaxtyping import Complex, Float, Inexact
 from mnemoscope.measures.spectral.schur import ordered
 
 __all__ = [
+    "ALL",
     "DENSE",
     "arnoldi",
     "kreiss_lower_bound",
@@ -29,20 +28,20 @@ __all__ = [
 DENSE = 512
 """Rows up to which spectra are certified: Schur form, Kreiss constant over all angles, norms of all powers."""
 
-_ALL = 2048
+ALL = 2048
 """Rows up to which all eigenvalues are found."""
 
 _LEADING = 64
 _STEPS = 96
 _RADII = 24
 _ANGLES = 64
-_COLUMNS = 8
-_TURNS = 2
+_COLUMNS = 4
+_TURNS = 8
 
 
 def leading_eigenvalues(W: Inexact[np.ndarray, "n n"]) -> Complex[np.ndarray, " k"]:
     """Return all eigenvalues up to 2,048 rows, else the largest by ARPACK, as many as it found."""
-    if len(W) <= _ALL:
+    if len(W) <= ALL:
         return ordered(np.linalg.eigvals(W).astype(complex))
     start = np.random.default_rng(0).normal(size=len(W))
     try:
@@ -50,7 +49,7 @@ def leading_eigenvalues(W: Inexact[np.ndarray, "n n"]) -> Complex[np.ndarray, " 
     except scipy.sparse.linalg.ArpackNoConvergence as error:
         found = error.eigenvalues
     if not len(found):  # eigenvalues of one modulus, as those of a rotation: their circle is all that can be said
-        found = np.array([scipy.linalg.norm(_power(W, start, 64)) ** (1 / 64)])
+        found = np.array([np.linalg.norm(_power(W, start, 64)) ** (1 / 64)])
     return ordered(found.astype(complex))
 
 
@@ -61,15 +60,16 @@ def _power(W: Inexact[np.ndarray, "n n"], start: np.ndarray, steps: int) -> np.n
     return vector
 
 
-def arnoldi(W: Inexact[np.ndarray, "n n"], steps: int = _STEPS) -> Inexact[np.ndarray, "m1 m"]:
-    """Return the rectangular Hessenberg matrix of a random start, with every vector orthogonalised twice."""
-    n, steps = len(W), min(steps, len(W) - 1)
-    kind = np.result_type(W.dtype, float)
+def arnoldi(W: Inexact[np.ndarray, "n n"], hermitian: bool = False) -> Inexact[np.ndarray, "m1 m"]:
+    """Return the rectangular Hessenberg matrix of W, or of (W + W*)/2, with every vector orthogonalised twice."""
+    n, steps = len(W), min(_STEPS, len(W) - 1)
+    kind, adjoint = np.result_type(W.dtype, float), W.conj().T
     basis, H = np.zeros((n, steps + 1), dtype=kind), np.zeros((steps + 1, steps), dtype=kind)
     start = np.random.default_rng(0).normal(size=n)
     basis[:, 0] = start / np.linalg.norm(start)
     for k in range(steps):
         vector = W @ basis[:, k]
+        vector = (vector + adjoint @ basis[:, k]) / 2 if hermitian else vector
         size = np.linalg.norm(vector)
         for _ in range(2):
             part = basis[:, : k + 1].conj().T @ vector
@@ -90,10 +90,9 @@ def resolvent_lower_bound(H: Inexact[np.ndarray, "m1 m"], points: Complex[np.nda
     return np.array(found)
 
 
-def kreiss_lower_bound(W: Inexact[np.ndarray, "n n"], radius: float) -> tuple[float, complex]:
-    """Return a lower bound of the Kreiss constant and the z that gives it: over circles around the unit disc."""
-    H = arnoldi(W)
-    half = not np.iscomplexobj(W)
+def kreiss_lower_bound(H: Inexact[np.ndarray, "m1 m"], radius: float) -> tuple[float, complex]:
+    """Return a lower bound of the Kreiss constant, over circles around the unit disc, and the z that gives it."""
+    half = not np.iscomplexobj(H)
     angles = np.linspace(0, math.pi if half else 2 * math.pi, _ANGLES, endpoint=half)
     best, at = 1.0, complex(math.inf)
     for excess in np.geomspace(max(1 - radius, 1e-4) / 4, 8.0, _RADII):
@@ -107,21 +106,18 @@ def kreiss_lower_bound(W: Inexact[np.ndarray, "n n"], radius: float) -> tuple[fl
 def norms_of_powers(W: Inexact[np.ndarray, "n n"], horizon: int) -> Float[np.ndarray, " powers"]:
     """Return lower bounds of ||W^k||, k = 0 .. horizon: on subspaces that were turned towards the largest gain.
 
-    For k = 1, 2, 4, .. a few columns are taken through W^k and back a few times, which turns them towards the right
-    singular vectors; each such subspace bounds the norms of all powers.
+    For k = 1, 2, 4, .. a few columns are taken through W^k and back, which turns them towards the right singular
+    vectors; each such subspace bounds the norms of all powers.
     """
-    n = len(W)
-    found = np.zeros(horizon + 1)
-    columns = np.random.default_rng(0).normal(size=(n, min(_COLUMNS, n)))
-    power = 1
-    while power <= max(1, horizon):
-        for _ in range(_TURNS):
+    columns = np.random.default_rng(0).normal(size=(len(W), min(_COLUMNS, len(W))))
+    turned, power = [], 1
+    while power <= max(1, horizon // 2):
+        for _ in range(max(1, _TURNS // power)):  # each power starts from where the last one ended
             columns = _through(W, columns, power)
             columns = np.linalg.qr(_through(W.conj().T, columns, power))[0]
-        found = np.maximum(found, _gains(W, columns, horizon))
+        turned.append(columns)
         power *= 2
-    found[0] = 1.0
-    return found
+    return _gains(W, np.concatenate(turned, axis=1), columns.shape[1], horizon)
 
 
 def _through(W: Inexact[np.ndarray, "n n"], columns: np.ndarray, power: int) -> np.ndarray:
@@ -132,36 +128,28 @@ def _through(W: Inexact[np.ndarray, "n n"], columns: np.ndarray, power: int) -> 
     return columns
 
 
-def _gains(W: Inexact[np.ndarray, "n n"], columns: np.ndarray, horizon: int) -> Float[np.ndarray, " powers"]:
-    basis = np.linalg.qr(columns)[0]
-    found = np.zeros(horizon + 1)
-    for k in range(horizon + 1):
-        found[k] = np.linalg.norm(basis, 2)
+def _gains(W: Inexact[np.ndarray, "n n"], bases: np.ndarray, width: int, horizon: int) -> Float[np.ndarray, " powers"]:
+    """Return the largest gain of every power over bases that stand beside each other, `width` columns each."""
+    found = np.ones(horizon + 1)
+    for k in range(1, horizon + 1):
         with np.errstate(over="ignore", invalid="ignore"):
-            basis = W @ basis
-        if not np.isfinite(basis).all():
-            found[k + 1 :] = math.inf
+            bases = W @ bases
+        if not np.isfinite(bases).all():
+            found[k:] = math.inf
             break
+        squares = np.stack([each.conj().T @ each for each in np.split(bases, bases.shape[1] // width, axis=1)])
+        found[k] = math.sqrt(max(float(np.linalg.eigvalsh(squares).max()), 0.0))
     return found
 
 
-def numerical_range_ends(W: Inexact[np.ndarray, "n n"]) -> tuple[float, float]:
-    """Return the largest eigenvalue of (W + W*)/2, and a lower bound of the numerical radius from several angles."""
-    turns = np.exp(1j * np.linspace(0, math.pi, 7 if not np.iscomplexobj(W) else 13))
-    tops = [_top(turn * W if turn.imag else turn.real * W) for turn in turns]
-    return tops[0], max(abs(top) for top in tops)
+def numerical_range_ends(W: Inexact[np.ndarray, "n n"], H: Inexact[np.ndarray, "m1 m"]) -> tuple[float, float]:
+    """Return lower bounds of the largest eigenvalue of (W + W*)/2, and of the numerical radius.
 
-
-def _top(W: Inexact[np.ndarray, "n n"]) -> float:
-    adjoint = W.conj().T
-    operator: Any = scipy.sparse.linalg.LinearOperator(
-        W.shape, matvec=lambda x: (W @ x + adjoint @ x) / 2, dtype=np.result_type(W.dtype, float)
-    )
-    start = np.random.default_rng(0).normal(size=len(W)).astype(operator.dtype)
-    try:
-        found = scipy.sparse.linalg.eigsh(
-            operator, k=1, which="LA", v0=start, tol=1e-6, maxiter=50, return_eigenvectors=False
-        )
-    except scipy.sparse.linalg.ArpackNoConvergence as error:
-        found = error.eigenvalues
-    return float(found[0]) if len(found) else float((start.conj() @ operator.matvec(start)).real / (start @ start).real)
+    The first is the top Ritz value of a Lanczos process; the numerical range of the square part of W's Hessenberg
+    matrix lies within that of W.
+    """
+    inner, symmetric = H[:-1], arnoldi(W, hermitian=True)[:-1]
+    turns = np.exp(1j * np.linspace(0, 2 * math.pi, 36, endpoint=False))[:, None, None]
+    tops = np.linalg.eigvalsh((turns * inner + (turns * inner).conj().swapaxes(-1, -2)) / 2)[:, -1]
+    abscissa = float(np.linalg.eigvalsh(symmetric)[-1])
+    return abscissa, max(abs(abscissa), float(tops.max()))

@@ -169,10 +169,14 @@ class Spectrum(Result):
 
 
 _COST = Cost(
-    time={"S^3": 2e-9, "M^3": 1.4e-7, "S^2": 5e-6},
+    time={"M^3": 1.4e-7, "E^3": 5e-10, "S^2": 6e-7, "N": 0.8},
     memory="S^2",
-    sizes={"M": lambda given: given["S"] if given["S"] <= given["certified"] else 0},
-    letters={"M": "rows of a matrix that is certified"},
+    sizes={
+        "M": lambda given: given["S"] if given["S"] <= given["certified"] else 0,
+        "N": lambda given: given["S"] > given["certified"],
+        "E": lambda given: given["S"] if given["S"] <= large.ALL else 0,
+    },
+    letters={"M": "rows of a matrix that is certified", "E": "rows of one whose eigenvalues are all found"},
 )
 
 
@@ -262,9 +266,9 @@ def _large(source: StateMatrix, steps: int, bins: int) -> Spectrum:
     near = max(1e-6, 64 * source.rounding)
     kind = "stable" if radius < 1 - near else "unstable" if radius > 1 + near else "marginal"
     henrici = math.sqrt(max(frobenius**2 - float((np.abs(values) ** 2).sum()), 0.0))
-    norms = large.norms_of_powers(W, steps)
-    kreiss, point = (math.inf, complex(math.inf)) if kind == "unstable" else large.kreiss_lower_bound(W, radius)
-    abscissa, reach = large.numerical_range_ends(W)
+    norms, H = large.norms_of_powers(W, steps), large.arnoldi(W)
+    kreiss, point = (math.inf, complex(math.inf)) if kind == "unstable" else large.kreiss_lower_bound(H, radius)
+    abscissa, reach = large.numerical_range_ends(W, H)
     counts, edges = np.histogram(np.degrees(np.angle(values)), bins=bins, range=(-180.0, 180.0))
     empty = np.zeros((0, 0))
     bounds = "Kreiss constant, amplification, norms of powers and numerical radius are lower bounds from subspaces"
@@ -299,7 +303,8 @@ def _large(source: StateMatrix, steps: int, bins: int) -> Spectrum:
 
 def spectrum_of(source: StateMatrix, tolerance: float | None, horizon: int, angles: int) -> Spectrum:
     """Return the spectrum of a matrix that has been checked."""
-    _COST.require_end("spectrum", S=len(source.matrix), M=len(source.matrix))
+    n = len(source.matrix)
+    _COST.require_end("spectrum", S=n, M=n, E=n, N=0)
     W, steps, bins = source.matrix, positive_int("horizon", horizon), positive_int("angles", angles)
     gap = (1e-6 if len(W) <= 128 else 1e-2) if tolerance is None else positive("tolerance", tolerance)
     form = schur_form(W)
