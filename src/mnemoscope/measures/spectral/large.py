@@ -8,6 +8,7 @@ bounds. The square part of H gives no bound.
 from __future__ import annotations
 
 import math
+
 import numpy as np
 import scipy.sparse.linalg
 from jaxtyping import Complex, Float, Inexact
