@@ -50,15 +50,11 @@ def leading_eigenvalues(W: Inexact[np.ndarray, "n n"]) -> Complex[np.ndarray, " 
     except scipy.sparse.linalg.ArpackNoConvergence as error:
         found = error.eigenvalues
     if not len(found):  # eigenvalues of one modulus, as those of a rotation: their circle is all that can be said
-        found = np.array([np.linalg.norm(_power(W, start, 64)) ** (1 / 64)])
+        vector = start / np.linalg.norm(start)
+        for _ in range(_LEADING):
+            vector = W @ vector
+        found = np.array([np.linalg.norm(vector) ** (1 / _LEADING)])
     return ordered(found.astype(complex))
-
-
-def _power(W: Inexact[np.ndarray, "n n"], start: np.ndarray, steps: int) -> np.ndarray:
-    vector = start / np.linalg.norm(start)
-    for _ in range(steps):
-        vector = W @ vector
-    return vector
 
 
 def arnoldi(W: Inexact[np.ndarray, "n n"], hermitian: bool = False) -> Inexact[np.ndarray, "m1 m"]:
