@@ -129,8 +129,9 @@ def test_files_for_a_paper(call, folder):
 def test_the_commands_beside_the_charts_give_the_same_numbers(call_json):
     found = call_json("profile", "rnn", "--hidden", 3, "--quick", "--seeds", 2, "--seed", 1)
     fisher, spectrum, separation = (found["parts"][name] for name in ("fisher", "spectrum", "separation"))
-    again = call_json(*shlex.split(fisher["command"])[1:])
-    assert again["total"] == fisher["scalars"]["total"]["seeds"][0]
+    for name, line in zip(("relative_total", "mixture_total", "total"), fisher["command"].splitlines(), strict=True):
+        again = call_json(*shlex.split(line)[1:])
+        assert again["total"] == fisher["scalars"][name]["seeds"][0]
     again = call_json(*shlex.split(spectrum["command"])[1:])
     assert again["radius"] == spectrum["scalars"]["radius"]["seeds"][0]
     for steps, line in zip((4, 6, 8), separation["command"].splitlines(), strict=True):
@@ -139,8 +140,9 @@ def test_the_commands_beside_the_charts_give_the_same_numbers(call_json):
             separation["scalars"][f"soft_{steps}"]["seeds"][0]
         )
     for name in ("gradients", "capacity"):
-        for command in found["parts"][name]["commands"].values():
-            call_json(*shlex.split(command)[1:])
+        for commands in found["parts"][name]["commands"].values():
+            for command in commands.splitlines():
+                call_json(*shlex.split(command)[1:])
 
 
 def test_the_page_command_makes_the_page_again(call, folder, fake):

@@ -22,6 +22,7 @@ __all__ = ["check_export", "check_meta_loading", "check_writes"]
 def check_meta_loading(subject: Subject) -> None:
     """Built on the meta device and loaded with `assign=True`, the network is the same function, bit for bit."""
     network = subject.build_deep()
+    _require_declared(network, "it was understood by calling it, for which its weights need values")
     with torch.device("meta"):
         twin = subject.build_deep()
     twin.load_state_dict(network.state_dict(), assign=True)
@@ -56,10 +57,16 @@ def check_export(subject: Subject) -> None:
     if not is_dynamo_supported():
         raise Skipped("torch.export does not run on this platform")
     network = _plain(subject.build())
+    _require_declared(network, "what torch.export follows of an adapted module is up to that module")
     x = subject.given(network, subject.inputs(network, time=3, batch=2))
     with torch.no_grad():
         program = torch.export.export(network, (x,))
         require_close(program.module()(x), network(x), "let forward be the same function when it is exported")
+
+
+def _require_declared(network: Network, reason: str) -> None:
+    if not network.declares:
+        raise Skipped(reason)
 
 
 @torch.no_grad()

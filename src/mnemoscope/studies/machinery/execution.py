@@ -66,7 +66,8 @@ def _kept(spec: RunSpec, home: Path) -> Outcome | None:
     record = runs.load(folder)
     if record.status != "finished" or record.summary is None:
         return None
-    return Outcome(spec, record.summary["result"], *(record.summary.get(name) for name in ("seconds", "processor")))
+    summary = record.summary
+    return Outcome(spec, summary["result"], summary.get("seconds"), summary.get("processor_seconds"))
 
 
 def _run(spec: RunSpec, home: Path) -> Outcome:
@@ -77,7 +78,7 @@ def _run(spec: RunSpec, home: Path) -> Outcome:
         except UserError as error:
             run.fail(str(error))
             raise
-        took = {"seconds": round(time.monotonic() - begin, 3), "processor": round(_processor() - before, 3)}
+        took = {"seconds": round(time.monotonic() - begin, 3), "processor_seconds": round(_processor() - before, 3)}
         run.finish({"result": found, **took})
     return Outcome(spec, found, **took)
 

@@ -36,7 +36,7 @@ class Result:
 def facts_of(outcomes: Sequence[Outcome]) -> dict[str, str]:
     """Return what a page says of its runs: how many, how long, on what, when."""
     seconds = sum(outcome.seconds for outcome in outcomes)
-    known = [outcome.processor for outcome in outcomes if outcome.processor is not None]
+    known = [outcome.processor_seconds for outcome in outcomes if outcome.processor_seconds is not None]
     processor = f" ({duration(sum(known))} of processor time)" if len(known) == len(outcomes) else ""
     told = {"runs": f"{len(outcomes)} in {duration(seconds)} of computing{processor}"}
     return told | {name: str(value) for name, value in environment_facts().items()}

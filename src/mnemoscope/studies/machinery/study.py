@@ -66,7 +66,7 @@ class Outcome:
     spec: RunSpec
     summary: Mapping[str, Any]
     seconds: float
-    processor: float | None = None
+    processor_seconds: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
