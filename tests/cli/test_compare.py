@@ -13,7 +13,7 @@ from mnemoscope.profiles.atlas import references as atlas
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(atlas, "nearest_rows", tiny_references)
+    monkeypatch.setattr(atlas, "rows_like", tiny_references)
     return tmp_path
 
 
@@ -26,10 +26,10 @@ def fake():
 def test_several_networks_side_by_side(call, folder, fake):
     done = call("compare", "rnn", "gru", "lstm", "--hidden", 3, "--seeds", 2)
     assert done.exit_code == 0, done.stderr
-    for words in ("RNN (recurrent): n = 3", "GRU (recurrent): n = 3", "LSTM (recurrent): n = 3"):
+    for words in ("rnn: 15 parameters, n = 3", "gru: 54 parameters, n = 3", "lstm: 72 parameters, n = 3"):
         assert words in done.stdout
     page = (folder / "rnn-vs-gru-vs-lstm.html").read_text()
-    assert "Differences" in page
+    assert "Best in bold" in page
     assert "page: rnn-vs-gru-vs-lstm.html" in done.stdout
 
 
@@ -46,7 +46,7 @@ def test_a_saved_network_beside_a_name_has_its_own_size(call, fake):
     ms.nn.save(ms.nn.GRU(2, 5), "x.safetensors")
     done = call("compare", "rnn", "x.safetensors", "--hidden", 3)
     assert done.exit_code == 0, done.stderr
-    assert "GRU (recurrent): n = 5, d = 2" in done.stdout
+    assert "x: 135 parameters, n = 5" in done.stdout
 
 
 def test_the_same_network_twice_is_told_apart(call_json, fake):

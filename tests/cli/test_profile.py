@@ -78,7 +78,7 @@ class Future(nn.GRU):
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(atlas, "nearest_rows", tiny_references)
+    monkeypatch.setattr(atlas, "rows_like", tiny_references)
     (tmp_path / "cells.py").write_text(textwrap.dedent(CELLS))
     (tmp_path / "broken.py").write_text("def (:\n")
     return tmp_path
@@ -94,10 +94,9 @@ def test_the_summary_and_where_the_page_is(call, folder, fake):
     done = call("profile", "lstm", "--hidden", 3)
     assert done.exit_code == 0, done.stderr
     assert done.stderr == ""
-    assert (
-        "LSTM (recurrent): n = 3, d = 1, L = 1, state = 6, 72 parameters; freshly initialised, 5 seeds" in done.stdout
-    )
-    assert re.search(r"fisher total, steps   2.1 \(0.1 to 4.1\)", done.stdout)
+    assert "72 parameters, n = 3, initial weights, 5 seeds" in done.stdout
+    assert "read as LSTM, recurrent, 1 input a step, a state of 6 numbers; forms agree to " in done.stdout
+    assert "The fisher: 2.1 steps, fisher total" in done.stdout
     assert "page: lstm.html" in done.stdout
     assert (folder / "lstm.html").is_file()
     assert (folder / "lstm.profile.json").is_file()
@@ -159,14 +158,15 @@ def test_the_page_command_makes_the_page_again(call, folder, fake):
 def test_a_saved_network_is_measured_with_its_own_weights(call, folder, fake):
     ms.nn.save(ms.nn.GRU(2, 3), "x.safetensors")
     done = call("profile", "x.safetensors")
-    assert "its own weights" in done.stdout
+    assert "given weights" in done.stdout
+    assert "trained" not in done.stdout
     assert call("profile", "x.safetensors", "--hidden", 3).stderr.startswith("error: hidden_size (--hidden) cannot be")
 
 
 def test_a_users_class_and_its_arguments(call, fake):
     done = call("profile", "cells.py:LowRank", "--hidden", 4, "--set", "rank=2")
     assert done.exit_code == 0, done.stderr
-    assert "LowRank (recurrent): n = 4" in done.stdout
+    assert "read as LowRank, recurrent" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -200,6 +200,7 @@ def test_a_users_class_and_its_arguments(call, fake):
         ("lstm --seeds 0", "--seeds must be a positive integer, got 0"),
         ("lstm --seed -1", "--seed must be a whole number of at least 0, got -1"),
         ("lstm --html gone/x.html", "'gone/x.html' cannot be written: there is no folder 'gone'"),
+        ("lstm --html x.pdf", "--html must be a file that ends in .html (a PDF: print the page from a browser), got "),
         ("lstm --html .", "'.' cannot be written: it is a folder"),
         ("lstm --export cells.py", "--export needs a folder, and 'cells.py' is a file"),
     ],
@@ -229,8 +230,8 @@ def test_a_backward_pass_that_fails_fails_parts_and_says_why(call, folder):
     done = call("profile", "cells.py:Crash", "--hidden", 3, "--quick", "--seeds", 2, "--html", "x.html")
     assert done.exit_code == 1
     assert "note: Crash fails on the backward pass: RuntimeError: no way back" in done.stdout
-    assert "failed: RuntimeError: no way back" in done.stdout
-    assert "linear memory capacity" in done.stdout
+    assert "failed: RuntimeError: no way back" in " ".join(done.stdout.split())
+    assert "plain memory" in done.stdout
     assert "no way back" in (folder / "x.html").read_text()
 
 
@@ -238,21 +239,21 @@ def test_a_network_that_reads_the_future_says_what_does_not_apply(call, folder):
     done = call("profile", "cells.py:Future", "--hidden", 3, "--quick", "--seeds", 1, "--html", "x.html")
     assert done.exit_code == 0, done.stderr
     assert "note: Future is not causal" in done.stdout
-    assert "not applicable: it needs a causal network, and this one reads the future" in done.stdout
+    assert "it needs a causal network, and this one reads the future" in " ".join(done.stdout.split())
 
 
 def test_a_classifier_gets_what_applies(call):
     sizes = ["--set", "features=2", "--set", "rank=2", "--set", "length=4", "--set", "classes=2"]
     done = call("profile", "tt", *sizes, "--quick")
     assert done.exit_code == 0, done.stderr
-    assert "not applicable: it takes networks of kind recurrent, and this one is of kind classifier" in done.stdout
+    assert "it takes networks of kind recurrent, and this one is of kind classifier" in " ".join(done.stdout.split())
 
 
 def test_the_budget_stops_and_says_how_to_go_on(call, folder):
     with only(make("a", 1, number(), seconds=0.1), make("b", 2, number(), seconds=1000.0)):
         done = call("profile", "rnn", "--hidden", 3, "--minutes", 1, "--html", "x.html")
     assert done.exit_code == 0
-    assert "stopped: it needs about 1000.0 s, and the budget of 60 s is used up" in done.stdout
+    assert "stopped: it needs about 1000.0 s, and the budget of 60 s is used up" in " ".join(done.stdout.split())
     assert done.stderr == (
         "the time was used up before the end. Go on with: mnemoscope profile rnn --hidden 3 --html x.html\n"
     )
@@ -273,7 +274,7 @@ def test_ctrl_c_leaves_a_page_and_says_how_to_go_on(call, folder):
     assert (folder / "x.html").is_file()
     with only(make("a", 1, fail), make("b", 2, number())):
         done = call("profile", "rnn", "--hidden", 3, "--html", "x.html")
-    assert "1 results were taken up" in done.stdout
+    assert "1 results taken up" in done.stdout
 
 
 def test_ctrl_c_without_a_page_promises_nothing(call, folder):

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -69,3 +70,35 @@ def test_wilson_is_scipys(case: tuple[int, int], level: float) -> None:
     assert found.value == k / n
     assert found.lower == pytest.approx(wanted.low, abs=1e-12)
     assert found.upper == pytest.approx(wanted.high, abs=1e-12)
+
+
+@pytest.mark.parametrize("count", [3, 5])
+@pytest.mark.parametrize(
+    ("draw", "mean", "limits"),
+    [
+        (lambda rng, n: rng.lognormal(0, 0.3, n), math.exp(0.045), {"least": 0.0}),
+        (lambda rng, n: 1 + rng.gamma(2, 0.5, n), 2.0, {"least": 1.0}),
+        (lambda rng, n: rng.beta(20, 2, n), 20 / 22, {"least": 0.0, "most": 1.0}),
+        (lambda rng, n: 3 - rng.gamma(4, 0.25, n), 2.0, {"most": 3.0}),
+    ],
+)
+def test_intervals_within_a_range_cover_as_often_as_they_say(draw, mean, limits, count):
+    rng = np.random.default_rng(0)
+    inside, plain = 0, 0
+    for _ in range(1500):
+        seeds = draw(rng, count).tolist()
+        found, usual = mean_interval(seeds, **limits), mean_interval(seeds)
+        assert (
+            limits.get("least", -math.inf) <= found.lower <= found.value <= found.upper <= limits.get("most", math.inf)
+        )
+        inside += found.lower <= mean <= found.upper
+        plain += usual.lower <= mean <= usual.upper
+    assert inside / 1500 >= 0.93
+    assert inside >= plain  # the usual interval leaves the range, and covers less
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=5), st.floats(0, 10) | st.none())
+def test_no_interval_leaves_its_range(seeds, stderr):
+    found = mean_interval(seeds, stderr, least=0.0, most=1.0)
+    if found.lower is not None:
+        assert 0 <= found.lower <= found.upper <= 1 + 1e-12

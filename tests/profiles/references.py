@@ -21,6 +21,6 @@ def _measured():
     return Runner(targets, Settings(quick=True, seeds=2)).run()
 
 
-def tiny_references(parameters, *, quick=False):
-    """Return what `mnemoscope.profiles.atlas.nearest_rows` returns, of two networks."""
+def tiny_references(facts, *, quick=False):
+    """Return what `mnemoscope.profiles.atlas.rows_like` returns, of two networks."""
     return [Row.from_dict(row) for row in json.loads(_text())]

@@ -1,8 +1,10 @@
 """The atlas: its file, how it is built and taken up again, and that the shipped one is what its command makes."""
 
+import dataclasses
 import json
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,11 +12,12 @@ from hypothesis import strategies as st
 from mnemoscope.core.errors import UserError
 from mnemoscope.nn import NetworkSpec
 from mnemoscope.nn.parameters import count_parameters
-from mnemoscope.profiles import atlas
+from mnemoscope.profiles import Quantity, all_sections, atlas
 from mnemoscope.profiles.atlas.builder import jobs
 from mnemoscope.profiles.atlas.file import SCHEMA, SHIPPED, VARIABLE, read, thinned, write
+from mnemoscope.profiles.atlas.interpolation import at_parameters
 from mnemoscope.profiles.row import SCHEMA as ROW_SCHEMA
-from mnemoscope.profiles.row import Row
+from mnemoscope.profiles.row import NetworkFacts, Row
 
 ENVIRONMENT = {"mnemoscope": "0", "torch": "2", "date": "2026-01-01"}
 
@@ -58,7 +61,8 @@ def test_thinning_keeps_what_charts_need():
     assert fisher["scalars"]["total"]["seeds"] == [1.235, 1.5]
     assert len(fisher["scalars"]["total"]["note"]) == 120
     assert fisher["scalars"]["reach"] == {
-        "value": None, "lower": None, "upper": None, "seeds": [None], "unit": "", "note": "", "at_least": ""
+        "value": None, "lower": None, "upper": None, "seeds": [None], "unit": "", "note": "", "at_least": "",
+        "blur": 0.0,
     }  # fmt: skip
     lags, curve = fisher["data"]["lags"], fisher["data"]["curve"]
     assert len(lags) == len(curve) == 16
@@ -139,27 +143,64 @@ def test_another_file_by_the_environment(tmp_path, monkeypatch):
     path = tmp_path / "mine.json"
     write(path, [row("gru", 500)], [])
     monkeypatch.setenv(VARIABLE, str(path))
-    assert [each.label for each in atlas.nearest_rows(7)] == ["gru"]
+    facts = NetworkFacts(kind="recurrent", input_size=1, parameters=500)
+    assert [each.label for each in atlas.rows_like(facts)] == ["gru"]
     write(path, [row("lstm", 500)], [])  # a changed file is read again
-    assert [each.label for each in atlas.nearest_rows(7)] == ["lstm"]
-    with pytest.raises(UserError, match="the atlas has no rows of this kind"):
-        atlas.nearest_rows(7, quick=True)
+    assert [each.label for each in atlas.rows_like(facts)] == ["lstm"]
+    assert atlas.rows_like(facts, quick=True) == []
 
 
 # Choosing --------------------------------------------------------------------------------------------------------
 
 
-@given(st.integers(1, 10**9))
-def test_the_nearest_budget(parameters):
-    budgets = list(atlas.BUDGETS)
-    found = atlas.nearest_budget(parameters, budgets)
-    ratios = {budget: max(parameters, budget) / min(parameters, budget) for budget in budgets}
-    assert ratios[found] == min(ratios.values())
+@given(st.integers(1, 10**6))
+def test_references_have_as_many_parameters_or_are_none(parameters):
+    found = atlas.rows_like(NetworkFacts(kind="recurrent", input_size=1, parameters=parameters))
+    assert all(abs(each.network.parameters - parameters) <= 0.1 * parameters for each in found)
+    if 1100 <= parameters <= 65000:
+        assert len(found) == len(atlas.REFERENCES)
+    if parameters < 900 or parameters > 75000:
+        assert not found
 
 
-def test_bad_numbers_of_parameters():
-    with pytest.raises(UserError, match="parameters must be a positive integer, got 0"):
-        atlas.nearest_budget(0, [1])
+def test_references_have_its_inputs_and_no_time_of_another_machine():
+    facts = NetworkFacts(kind="recurrent", input_size=1, parameters=4096)
+    for each in atlas.rows_like(facts):
+        assert "step_microseconds" not in each.section("card").scalars
+    assert atlas.rows_like(dataclasses.replace(facts, input_size=2)) == []
+    assert atlas.rows_like(dataclasses.replace(facts, kind="relational")) == []
+
+
+def test_interpolation_meets_what_was_measured_between():
+    """Rows at 4,096 are met, within the errors that it states, by what those at 1,024 and 16,384 give."""
+    quantities = [each for one in all_sections() for each in one.quantities if each.axis and not each.axis.counted]
+    rows = [each for each in read(SHIPPED).rows if not each.settings.quick]
+    outer = [each for each in rows if each.budget != 4096]
+    true = {each.label: each for each in rows if each.budget == 4096}
+    inside = []
+    for guessed in at_parameters(outer, 4096, quantities):
+        assert guessed.network.parameters == 4096
+        for each in quantities:
+            found, known = guessed.number(each), true[guessed.label].number(each)
+            if found is None or known is None or found.at_least or known.at_least:
+                continue
+            wide = abs(each.score(known.upper) - each.score(known.lower)) / 2 if known.lower is not None else 0.0
+            # Of spans twice as long as those of the whole atlas; their error is four times as large.
+            far = abs(each.score(found.value) - each.score(known.value))
+            inside.append(far <= 2 * 4 * found.blur + 2 * wide + 0.05)
+    assert len(inside) > 40
+    assert np.mean(inside) > 0.85
+
+
+def test_interpolation_of_a_power_law_is_exact_and_keeps_scatter():
+    small, large = row("rnn", 1000, value=10.0), row("rnn", 4000, value=40.0)
+    (found,) = at_parameters([small, large], 2000, [Quantity(name="total", title="t", section="fisher", least=0.0)])
+    total = found.section("fisher").scalars["total"]
+    assert total.value == pytest.approx(20.0)
+    assert total.known == pytest.approx([1.23456789, 1.5])
+    assert found.network.hidden_size is None
+    assert "interpolated between n = 3" in found.network.source
+    assert found.section("fisher").data["curve"] == pytest.approx([k / 3 for k in range(40)])
 
 
 def test_jobs_are_checked():

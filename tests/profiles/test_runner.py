@@ -62,7 +62,7 @@ def test_a_network_with_weights_of_its_own_is_measured_once():
     _, (row,) = run(make("a", 1, number()), targets=[NetworkSpec(torch.nn.GRU(1, 3))], seeds=5)
     assert row["parts"]["a"]["scalars"]["total"]["seeds"] == [0.1]
     assert row["parts"]["a"]["scalars"]["total"]["lower"] is None
-    assert row["network"]["weights"] == "trained"
+    assert row["network"]["weights"] == "given"
 
 
 def test_what_refuses_and_what_fails_do_not_take_the_others_down():

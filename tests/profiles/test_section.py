@@ -14,13 +14,12 @@ from mnemoscope.core.errors import UserError
 from mnemoscope.measures import Dynamics
 from mnemoscope.nn import NetworkSpec
 from mnemoscope.profiles import Call, Context, ProfileSection, all_sections, section
-from mnemoscope.profiles.comparison import differences
+from mnemoscope.profiles.comparison import Comparison
 from mnemoscope.profiles.page import build_page, keyed
 from mnemoscope.profiles.row import NetworkFacts
 from mnemoscope.profiles.runner import Runner, Settings
 from mnemoscope.profiles.section import SECTIONS, judged_quantities
-from mnemoscope.profiles.summary import table
-from mnemoscope.profiles.verdict import verdict
+from mnemoscope.profiles.verdict import scorecard, verdict
 
 
 def test_the_parts_of_the_contract_are_there_in_their_order():
@@ -92,15 +91,15 @@ def test_the_section_of_the_documentation_is_in_every_table(monkeypatch):
     first, second = keyed(rows)
     assert first.section("copying").done, first.section("copying").reason
     assert first.section("copying").scalars["reach"].unit == "steps"
-    page = build_page(sections, [first, second], (), (), command="", about_references="")
+    compared = Comparison(sections, [first, second])
+    page = build_page(sections, [first, second], (), comparison=compared, command="", about_references="")
     (figure,) = page.sections[-1].figures
     assert figure.command.startswith("mnemoscope measure copy-capacity linear-rnn --hidden 3 --seed 0")
     assert figure.drawing.better == "higher"
-    assert [gap.quantity.name for gap in differences(sections, [first, second])] == ["reach"]
-    (line,) = table(sections, first, [second])
-    assert (line.title, bool(line.beside)) == ("longest lag that is copied exactly, steps", True)
+    assert [line.title for line in compared.lines] == ["copying exactly (steps)"]
     said = verdict(first, [second], judged_quantities(sections))
-    assert "it copies inputs up to" in said[1].text
+    (score,) = scorecard(first, said)
+    assert "It copies inputs up to" in score.sentence
 
 
 def test_estimates_are_those_of_the_measures():

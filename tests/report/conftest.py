@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.report.sample import HOSTILE, page
+from tests.report.sample import HOSTILE, page, scored_page
 
 from mnemoscope.report import write
 
@@ -53,6 +53,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
     return {
         "plain": write(page(), folder / "plain.html"),
+        "scored": write(scored_page(), folder / "scored.html"),
         "hostile": write(page(HOSTILE, detail=HOSTILE), folder / "hostile.html"),
     }
 
@@ -62,9 +63,14 @@ def open_page(browser: Any, pages: dict[str, Path]) -> Iterator[Any]:
     """A function that opens a page in a fresh profile, with every request intercepted."""
     contexts = []
 
-    def opener(name: str | Path = "plain", *, width: int = 1280, theme: str = "light") -> Opened:
+    def opener(
+        name: str | Path = "plain", *, width: int = 1280, theme: str = "light", height: int = 900, folded: bool = False
+    ) -> Opened:
         context = browser.new_context(
-            viewport={"width": width, "height": 900}, color_scheme=theme, reduced_motion="reduce", has_touch=width < 500
+            viewport={"width": width, "height": height},
+            color_scheme=theme,
+            reduced_motion="reduce",
+            has_touch=width < 500,
         )
         contexts.append(context)
         context.grant_permissions(["clipboard-read", "clipboard-write"])
@@ -83,6 +89,13 @@ def open_page(browser: Any, pages: dict[str, Path]) -> Iterator[Any]:
         found.tab.on("pageerror", lambda error: found.complaints.append(str(error)))
         found.tab.goto(address)
         found.tab.wait_for_load_state("load")
+        if not folded:
+            found.tab.evaluate(
+                """async () => {
+                    for (const fold of document.querySelectorAll("details.fold")) fold.open = true;
+                    await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+                }"""
+            )
         return found
 
     yield opener

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import struct
 from xml.etree import ElementTree
 
@@ -176,7 +177,6 @@ def test_themes_follow_the_system_the_reader_and_paper(open_page):
     assert colour(opened, "body", "backgroundColor") == "#ffffff"
     assert colour(opened, "body", "color") == LIGHT["ink"]
     assert not opened.button("fisher-curve", "SVG").is_visible()
-    assert opened.figure("fisher-curve").locator(".command").is_visible()
     assert opened.tab.pdf(format="A4").startswith(b"%PDF")
 
 
@@ -205,7 +205,7 @@ def test_the_keyboard_reaches_everything(open_page):
     opened = open_page()
     wanted = opened.tab.evaluate("""() => {
         const found = [...document.querySelectorAll("button, a[href], .plot, summary")];
-        const all = found.filter((node) => node.getClientRects().length);
+        const all = found.filter((node) => node.checkVisibility());
         all.forEach((node, index) => { node.dataset.wanted = index; });
         return all.length;
     }""")
@@ -318,8 +318,8 @@ def test_copy_buttons(open_page):
         opened.tab.wait_for_function("node => node.textContent === 'Copied'", arg=button.element_handle())
         return opened.tab.evaluate("navigator.clipboard.readText()")
 
-    command = opened.figure("fisher-curve").get_by_role("button", name="Copy the command")
-    assert copied(command) == FIGURES["fisher-curve"].command
+    command = opened.tab.locator("#section-fisher").get_by_role("button", name="Copy the command")
+    assert FIGURES["fisher-curve"].command in copied(command).split("\n")
     assert copied(opened.tab.locator("[data-copy='methods-text']")) == page().methods
     assert copied(opened.tab.locator("[data-copy='bibtex']")).startswith("@article{ganguli2008,")
 
@@ -354,7 +354,7 @@ def test_contrast(open_page, theme):
     opened = open_page(theme=theme)
     opened.figure("fisher-curve").locator(".plot").hover()
     opened.tab.locator(".chip").nth(3).click()
-    opened.tab.locator("summary").click()
+    opened.tab.locator(".jump summary").click()
     opened.tab.mouse.move(1, 1)
     found = opened.tab.evaluate(CONTRASTS)
     assert len(found) > 300
@@ -439,3 +439,87 @@ def page_of(*drawings) -> Page:
     ]
     entries = [Entry(key=key, label=key.upper(), role="subject" if key == "a" else "reference") for key in "ab"]
     return Page(title="t", subtitle="", entries=entries, sections=[Section(name="s", title="s", figures=figures)])
+
+
+# The first screen ----------------------------------------------------------------------------------------------
+
+
+def test_the_first_screen_holds_the_whole_scorecard(open_page):
+    opened = open_page("scored", height=800, folded=True)
+    below = opened.tab.evaluate(
+        """() => [...document.querySelectorAll(".first h2, .scores li, .rests, .board figure .plot svg, .advice")]
+            .filter((node) => node.getBoundingClientRect().bottom > innerHeight).map((node) => node.className)"""
+    )
+    assert below == []
+    assert opened.tab.locator(".scores li").count() == 9
+    assert opened.tab.locator(".scores .own").count() == 9
+    assert opened.tab.evaluate("document.documentElement.scrollWidth") <= 1280
+
+
+def test_on_a_phone_the_scorecard_takes_two_screens(open_page):
+    opened = open_page("scored", width=390, height=844, folded=True)
+    assert opened.tab.evaluate("document.querySelector('.scores').getBoundingClientRect().bottom") <= 2 * 844
+    assert opened.tab.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_scorecard_can_be_read(open_page, theme):
+    opened = open_page("scored", theme=theme)
+    assert [one for one in opened.tab.evaluate(CONTRASTS) if one["ratio"] < one["least"]] == []
+
+
+def test_a_line_of_the_scorecard_says_its_sentence(open_page):
+    opened = open_page("scored", folded=True)
+    line = opened.tab.locator(".scores li").first
+    assert not line.locator(".say").is_visible()
+    line.hover()
+    assert line.locator(".say").is_visible()
+    opened.tab.locator(".scores li").nth(1).focus()
+    assert opened.tab.locator(".scores li").nth(1).locator(".say").is_visible()
+    titles = opened.tab.locator(".scores li").first.locator("circle title").all_text_contents()
+    assert len(titles) == 9  # every network has its number
+
+
+def test_folds_draw_their_charts_when_they_are_opened(open_page):
+    opened = open_page("scored", folded=True)
+    fold = opened.tab.locator("#section-gradients details.fold").first
+    assert not fold.locator("svg[role=img]").first.is_visible()
+    fold.locator("summary").first.click()
+    box = fold.locator(".plot svg[role=img]").first
+    box.wait_for(state="visible")
+    width = opened.tab.evaluate("node => node.viewBox.baseVal.width", box.element_handle())
+    assert width == pytest.approx(box.bounding_box()["width"], abs=2)
+
+
+def test_a_link_opens_the_fold_that_it_leads_into(open_page):
+    opened = open_page("scored", folded=True)
+    opened.tab.evaluate("location.hash = '#work-ganguli2008'")
+    opened.tab.locator("#work-ganguli2008").wait_for(state="visible")
+
+
+def test_the_menu_leads_to_sections(open_page):
+    opened = open_page("scored", width=390, folded=True)
+    menu = opened.tab.locator(".jump")
+    assert not menu.locator("a").first.is_visible()
+    menu.locator("summary").click()
+    assert menu.locator("a").count() == len(page().sections) + 1
+    menu.locator("a", has_text="Spectrum").first.click()
+    assert not menu.locator("a").first.is_visible()
+    opened.tab.wait_for_function(
+        "Math.abs(document.querySelector('#section-spectrum').getBoundingClientRect().top) < 200"
+    )
+
+
+def test_print_is_short_and_not_clipped(open_page, tmp_path):
+    opened = open_page("scored", width=1280, folded=True)
+    opened.tab.pdf(path=str(tmp_path / "x.pdf"), prefer_css_page_size=True)
+    pages = len(re.findall(rb"/Type\s*/Page[^s]", (tmp_path / "x.pdf").read_bytes()))
+    assert 1 <= pages <= 10
+    opened.tab.set_viewport_size({"width": 688, "height": 1000})  # A4 without its margins
+    opened.tab.emulate_media(media="print")
+    wide = opened.tab.evaluate(
+        """() => [...document.querySelectorAll(".first *, .section *")].filter((node) =>
+            node.checkVisibility() && !node.closest(".scroll") && node.getBoundingClientRect().right > 690)
+            .map((node) => node.tagName + "." + node.className)"""
+    )
+    assert wide == []

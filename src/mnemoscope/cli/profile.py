@@ -18,7 +18,8 @@ from mnemoscope.cli.terminal import FAILURE, Force, Json, check_output, console,
 if TYPE_CHECKING:
     from mnemoscope.nn import NetworkSpec
     from mnemoscope.profiles.profile import Profile
-    from mnemoscope.profiles.runner import Piece, Runner, Settings, Watch
+    from mnemoscope.profiles.profiling import Profiling
+    from mnemoscope.profiles.runner import Piece, Settings, Watch
 
 __all__ = [
     "Budget",
@@ -193,6 +194,7 @@ class ProfileOptions:
     dry_run: bool
     train: bool = False
     force: bool = False
+    transpose: bool = False
 
     def settings(self) -> Settings:
         """Return what it means, or raise one line about a number that cannot be."""
@@ -211,7 +213,11 @@ class ProfileOptions:
 
     def page(self, name: str) -> Path | None:
         """Return where the page goes: as it was typed, or into this folder under the network's name."""
+        from mnemoscope.core.errors import expected
+
         if self.html is not None:
+            if Path(self.html).suffix.lower() not in ("", ".html", ".htm"):
+                raise expected("--html", "a file that ends in .html (a PDF: print the page from a browser)", self.html)
             return Path(self.html)
         slug = "".join(c if c.isalnum() or c in "-." else "-" for c in name).strip("-.") or "network"
         return None if self.json else Path(f"{slug}.html")
@@ -244,7 +250,7 @@ def sizes_of(
 
 def run_profile(what: str, specs: Sequence[NetworkSpec], chosen: ProfileOptions) -> None:
     """Profile networks and print what was found; `what` is the command with its networks, as it is typed."""
-    from mnemoscope.profiles.profile import Profiling
+    from mnemoscope.profiles.profiling import Profiling
 
     settings = chosen.settings()
     page = chosen.page(" vs ".join(spec.label for spec in specs))
@@ -258,11 +264,11 @@ def run_profile(what: str, specs: Sequence[NetworkSpec], chosen: ProfileOptions)
         work = Profiling(specs, settings, html=page, fresh=chosen.fresh)
     runner = work.runner
     if chosen.dry_run:
-        _print_plan(runner, chosen.json)
+        _print_plan(work, chosen.json)
         return
-    with quiet(), _progress(runner) as watch:
+    with quiet(), _progress(work) as watch:
         found = work.run(command, watch)
-    written = len(found.export(chosen.export)) if chosen.export is not None else 0
+    written = len(found.export(chosen.export, transpose=chosen.transpose)) if chosen.export is not None else 0
     if chosen.json:
         print_json(found.to_dict())
     else:
@@ -289,7 +295,7 @@ def _check_folder(folder: str | None) -> None:
 
 
 @contextmanager
-def _progress(runner: Runner) -> Iterator[Watch | None]:
+def _progress(work: Profiling) -> Iterator[Watch | None]:
     """Show a bar, what is measured, and about how long is left; nothing where nobody looks."""
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
@@ -307,19 +313,19 @@ def _progress(runner: Runner) -> Iterator[Watch | None]:
             if piece is not None:
                 ratio = (time.perf_counter() - begin) / done if done > 1 else 1.0
                 about = f"about {max(1, round(ratio * (total - done)))} s left"
-                name = f"{piece.section.title} of {runner.label(piece)}, seed {piece.seed}"
+                name = f"{piece.section.title} of {work.label(piece)}, seed {piece.seed}"
                 bar.update(task, description=name, completed=done, total=total, left=about)
 
         yield watch
 
 
-def _print_plan(runner: Runner, json: bool) -> None:
+def _print_plan(work: Profiling, json: bool) -> None:
     """Print what would be measured, and about how long it takes."""
-    pieces = runner.plan()
-    total = sum(piece.seconds for piece in pieces)
+    pieces = work.plan()
+    total = sum(piece.seconds for _, piece in pieces)
     found: dict[tuple[str, str], list[float]] = {}
-    for piece in pieces:
-        found.setdefault((runner.label(piece), piece.section.name), []).append(piece.seconds)
+    for label, piece in pieces:
+        found.setdefault((label, piece.section.name), []).append(piece.seconds)
     if json:
         plan = [
             {"network": network, "part": name, "seeds": len(each), "seconds": sum(each)}
@@ -338,44 +344,12 @@ def _print_plan(runner: Runner, json: bool) -> None:
 
 
 def _print_profile(found: Profile, taken_up: int, page: Path | None, written: int) -> None:
-    """Print the summary of every network, the verdict, and what was written."""
-    from mnemoscope.profiles.summary import identity
-    from mnemoscope.profiles.summary import table as summarised
+    """Print the scorecard, and what was written."""
+    from mnemoscope.cli.scorecard import print_scorecard
 
-    out = console(wide=True)
-    for row in found.rows:
-        out.print(f"{row.label}", style="bold")
-        out.print(f"{identity(row)}\n")
-        for said in row.notices:
-            out.print(f"note: {said}\n", style="yellow")
-        table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), show_header=True, header_style="dim")
-        for title in ("", "this network (95%)", _beside(found)):
-            table.add_column(title, overflow="fold")
-        for line in summarised(found.sections, row, found.references):
-            table.add_row(*line)
-        out.print(table)
-        out.print()
-    _print_verdict(out, found)
-    if taken_up:
-        out.print(f"{taken_up} results were taken up from an earlier run", style="dim")
-    if page is not None:
-        out.print(f"page: {page}")
-    if written:
-        out.print(f"{written} files for a paper were written")
-
-
-def _beside(found: Profile) -> str:
-    counts = sorted(row.network.parameters for row in found.references)
-    return f"{len(counts)} references, {counts[0]:,} to {counts[-1]:,} parameters" if counts else "no references"
-
-
-def _print_verdict(out: Any, found: Profile) -> None:
-    marks = {"good": ("+", "green"), "bad": ("-", "red"), "neutral": ("·", "default")}
-    statements = found.page.verdict
-    for statement in statements:
-        mark, colour = marks[statement.tone]
-        out.print(f"{mark} {statement.text}", style=colour)
-        if statement.tone != "neutral":
-            out.print(f"    {statement.confidence}", style="dim")
-    if statements:
-        out.print()
+    print_scorecard(found)
+    ends = [f"page: {page}"] if page is not None else []
+    ends += [f"{taken_up} results taken up from an earlier run"] if taken_up else []
+    ends += [f"{written} files for a paper written"] if written else []
+    if ends:
+        typer.echo("; ".join(ends))

@@ -39,10 +39,29 @@ class Difference(NamedTuple):
         return self.lower is not None and self.upper is not None and (self.lower > 0 or self.upper < 0)
 
 
-def mean_interval(values: Sequence[float], stderr: float | None = None) -> Interval:
-    r"""Return the mean of one value per seed with its 95% interval, :math:`\bar{x} \pm t_{0.975,n-1} s / \sqrt{n}`.
+def mean_interval(
+    values: Sequence[float], stderr: float | None = None, *, least: float | None = None, most: float | None = None
+) -> Interval:
+    r"""Return the mean of one value per seed with its 95% interval, which keeps within what the number can be.
 
-    One value has no scatter: its interval is that of the measure's own standard error, where there is one.
+    With :math:`e = t_{0.975,n-1} s / \sqrt{n}` it is :math:`\bar{x} \pm e` where nothing is known; above a least value
+    a it is :math:`a + (\bar{x} - a) \exp(\pm e / (\bar{x} - a))`, the interval on the logarithmic scale; between two
+    ends that on the scale :math:`\ln((x - a) / (b - x))`. One value has no scatter: e is then 1.96 times the measure's
+    own standard error, where there is one.
+
+    Parameters
+    ----------
+    values
+        One for every seed.
+    stderr
+        The measure's own standard error, used where there is one value.
+    least, most
+        What the number cannot be below and above; None: no such limit.
+
+    Examples
+    --------
+    >>> mean_interval([1.2, 1.0, 1.1], least=1.0).lower >= 1
+    True
     """
     mean = float(np.mean(values))
     if len(values) > 1:
@@ -51,7 +70,31 @@ def mean_interval(values: Sequence[float], stderr: float | None = None) -> Inter
         half = float(special.ndtri((1 + LEVEL) / 2)) * stderr
     else:
         return Interval(mean, None, None)
-    return Interval(mean, mean - half, mean + half)
+    return Interval(mean, *_within(mean, half, least, most))
+
+
+_FURTHEST = 700.0
+"""Of a logarithm, beyond which there is no number."""
+
+
+def _within(mean: float, half: float, least: float | None, most: float | None) -> tuple[float, float]:
+    """Return the ends of an interval, on the scale that has no end where the number has one."""
+    below = math.inf if least is None else mean - least
+    above = math.inf if most is None else most - mean
+    if half == 0 or (below == above == math.inf):
+        return mean - half, mean + half
+    if below <= 0 or above <= 0:  # at an end, or beyond it by rounding
+        low, high = mean - half, mean + half
+        return low if least is None else max(min(low, mean), least), high if most is None else min(high, most)
+    # The slope of ln((x - a) / (b - x)) is 1/(x - a) + 1/(b - x); an end that is not there has none.
+    step = min(half * (1 / below + 1 / above), _FURTHEST)
+    if above == math.inf:
+        return mean - below + below * math.exp(-step), mean - below + below * math.exp(step)
+    if below == math.inf:
+        return mean + above - above * math.exp(step), mean + above - above * math.exp(-step)
+    odds = [below / above * math.exp(sign * step) for sign in (-1, 1)]
+    low, high = ((mean - below) + (below + above) * each / (1 + each) for each in odds)
+    return low, high
 
 
 def difference(a: Sequence[float], b: Sequence[float], *, paired: bool = False) -> Difference:

@@ -65,7 +65,7 @@ class Reference:
         return f"{names} {self.year}"
 
     @property
-    def text(self) -> str:
+    def sentence(self) -> str:
         """The reference as a sentence."""
         *others, last = [_given_first(author) for author in self.authors]
         authors = f"{', '.join(others)} and {last}" if others else last
@@ -73,9 +73,25 @@ class Reference:
         if self.volume:
             where += f" {self.volume}" + (f"({self.number})" if self.number else "")
         where += f", pp. {self.pages.replace('--', '-')}" if self.pages else ""
-        link = f"doi:{self.doi}" if self.doi else f"arXiv:{self.arxiv}" if self.arxiv else ""
         title = self.title.translate({ord("{"): None, ord("}"): None})
-        return ". ".join(part for part in (authors, title, where, str(self.year), link) if part) + "."
+        return ". ".join(part for part in (authors, title, where, str(self.year)) if part) + "."
+
+    @property
+    def text(self) -> str:
+        """The reference as a sentence, with its DOI or its number at arXiv."""
+        return f"{self.sentence[:-1]}. {self.identifier}." if self.identifier else self.sentence
+
+    @property
+    def identifier(self) -> str:
+        """``doi:10.1073/..`` or ``arXiv:2102.02611``; empty where it has neither."""
+        return f"doi:{self.doi}" if self.doi else f"arXiv:{self.arxiv}" if self.arxiv else ""
+
+    @property
+    def link(self) -> str:
+        """Its address; empty where it has none."""
+        if self.doi:
+            return f"https://doi.org/{self.doi}"
+        return f"https://arxiv.org/abs/{self.arxiv}" if self.arxiv else ""
 
     def bibtex(self) -> str:
         """Return the BibTeX entry, in ASCII."""

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from mnemoscope.core.errors import UserError
 
-__all__ = ["brief", "check_network"]
+__all__ = ["brief", "check_network", "forms_agree"]
 
 _STEPS, _BATCH = 12, 3
 
@@ -28,6 +28,53 @@ def check_network(network: Any, name: str) -> tuple[str, ...]:
     _check_finite(first, name)
     _check_same(first, second, name)
     return tuple(said for said in (_backward(network, name), _causal(network, name)) if said)
+
+
+def forms_agree(network: Any) -> float | None:
+    """Return by how much the ways to run a network differ: whole sequences in each of its forms, and step by step.
+
+    Relative to the largest output; None where there is one way only, or a stranger's network fails at another.
+    """
+    if getattr(network, "kind", None) != "recurrent":
+        return None
+    training, x = network.training, _input(network)
+    try:
+        with torch.no_grad():
+            whole = _run(network.eval(), x)
+            apart = [_stepped(network, x), *_other_forms(network, x)]
+            size = float(whole.abs().max())
+            furthest = max(float((each - whole).abs().max()) for each in apart)
+    except Exception:  # a stranger's step may fail as it likes
+        return None
+    finally:
+        network.train(training)
+    return furthest / size if size > 0 else furthest
+
+
+def _stepped(network: Any, x: Tensor) -> Tensor:
+    first = bool(getattr(network, "batch_first", False))
+    steps = x.unbind(1 if first else 0)
+    like = next((p for p in network.parameters() if p.is_floating_point()), x)
+    state, outputs = network.init_state(_BATCH, device=like.device, dtype=like.dtype), []
+    for one in steps:
+        y, state = network.step(one, state)
+        outputs.append(y)
+    return torch.stack(outputs, 1 if first else 0)
+
+
+def _other_forms(network: Any, x: Tensor) -> list[Tensor]:
+    """Return the outputs in every form that a network can be told to take."""
+    told = getattr(network, "mode", None)
+    if not isinstance(told, str) or len(network.modes) < 2:
+        return []
+    try:
+        found = []
+        for mode in network.modes:
+            network.mode = mode
+            found.append(_run(network, x))
+        return found
+    finally:
+        network.mode = told
 
 
 def _input(network: Any, grad: bool = False) -> Tensor:

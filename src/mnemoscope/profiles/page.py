@@ -11,14 +11,15 @@ from mnemoscope.core.numbers import number
 from mnemoscope.core.references import REFERENCES, reference
 from mnemoscope.nn.parameters import COUNTED
 from mnemoscope.nn.registry import NETWORKS, card
-from mnemoscope.profiles.comparison import comparative_statements, differences_section
+from mnemoscope.profiles.comparison import Comparison
 from mnemoscope.profiles.drawing import spoken
 from mnemoscope.profiles.quantity import Quantity
-from mnemoscope.profiles.row import Estimate, Row
+from mnemoscope.profiles.row import Estimate, NetworkFacts, Row
 from mnemoscope.profiles.section import ProfileSection
-from mnemoscope.report import Entry, Headline, Page, Statement
+from mnemoscope.profiles.verdict import Verdict, scorecard
+from mnemoscope.report import Curves, Entry, Headline, Page, Section
 
-__all__ = ["build_page", "keyed"]
+__all__ = ["build_page", "keyed", "read_as"]
 
 
 def keyed(rows: Sequence[Row], taken: Sequence[str] = ()) -> list[Row]:
@@ -44,8 +45,9 @@ def build_page(
     sections: Sequence[ProfileSection],
     subjects: Sequence[Row],
     references: Sequence[Row],
-    verdict: Sequence[Statement],
     *,
+    verdict: Verdict | None = None,
+    comparison: Comparison | None = None,
     command: str,
     about_references: str,
 ) -> Page:
@@ -60,7 +62,9 @@ def build_page(
     references
         Rows beside them, keyed.
     verdict
-        What the numbers say.
+        On the one subject.
+    comparison
+        Of several subjects.
     command
         What makes the page again.
     about_references
@@ -68,17 +72,22 @@ def build_page(
     """
     rows = [*subjects, *references]
     names = [row.key for row in subjects]
-    several = len(subjects) > 1
     drawn = [each for one in sections if (each := one.draw(rows, names)) is not None]
-    if several:
-        drawn.insert(0, differences_section(sections, subjects))
-    said = comparative_statements(sections, subjects) if several else ()
+    scores = () if verdict is None else scorecard(subjects[0], verdict)
+    if comparison is not None and (grown := comparison.growth()) is not None:
+        drawn.insert(0, grown)
     return Page(
-        title=" and ".join(row.label for row in subjects) if several else subjects[0].label,
+        title=" and ".join(row.label for row in subjects) if len(subjects) < 4 else f"{len(subjects)} networks",
         subtitle=_subtitle(subjects, about_references),
         entries=[*(_entry(row, "subject") for row in subjects), *(_entry(row, "reference") for row in references)],
-        summary=_summary(sections, subjects),
-        verdict=(*said, *verdict),
+        summary=() if scores or comparison else _summary(sections, subjects),
+        read_as="" if comparison else read_as(subjects[0]),
+        sentence=comparison.sentence if comparison else verdict.sentence if verdict and scores else "",
+        scores=scores,
+        score_note=_rests_on(subjects[0], references) if scores else "",
+        table=None if comparison is None else comparison.table(),
+        first=_first(drawn, names) if scores or comparison else "",
+        advice=comparison.disagreements if comparison else () if verdict is None else verdict.instead,
         sections=drawn,
         absent=absent(sections, subjects),
         methods=methods(sections, subjects, references, about_references),
@@ -86,6 +95,45 @@ def build_page(
         command=command,
         facts=_facts(subjects[0]),
     )
+
+
+def read_as(row: Row) -> str:
+    """Say in a line what a network was taken for, and how well its forms agree."""
+    network = row.network
+    inputs = "" if network.input_size is None else f", {_count(network.input_size, 'input')} a step"
+    state = "" if network.state_size is None else f", a state of {network.state_size:,} numbers"
+    guessed = f" ({'; '.join(network.guesses[:2])})" if network.guesses else ""
+    agree = "" if network.agreement is None else f"; forms agree to {_rough(network.agreement)}"
+    return f"read as {network.class_name}, {network.kind}{inputs}{state}{guessed}{agree}"
+
+
+def _rough(share: float) -> str:
+    return "the last digit" if share == 0 else f"{share:.0e}".replace("e-0", "e-")
+
+
+def _count(number: int, one: str) -> str:
+    return f"{number} {one}{'' if number == 1 else 's'}"
+
+
+def _rests_on(row: Row, references: Sequence[Row]) -> str:
+    """Say what the scorecard rests on."""
+    seeds = len(row.settings.seeds)
+    if row.network.given:
+        own = "One set of weights, as given; the references have initial weights."
+    else:
+        own = f"Initial weights of {_count(seeds, 'seed')}; training changes what depends on them."
+    if not references:
+        return own
+    return f"{own} Dots: {len(references)} references. Line: 95% interval. At most 1 in 20 clear differences is chance."
+
+
+def _first(drawn: Sequence[Section], names: Sequence[str]) -> str:
+    """Return the name of the curve that tells most: the first one that has all subjects."""
+    for section in drawn:
+        for figure in section.figures if section.name != "growth" else ():
+            if isinstance(figure.drawing, Curves) and {one.entry for one in figure.drawing.series} >= set(names):
+                return figure.name
+    return ""
 
 
 def absent(sections: Sequence[ProfileSection], subjects: Sequence[Row]) -> list[tuple[str, str]]:
@@ -131,8 +179,8 @@ def _measured(row: Row) -> str:
     inside = "; ".join(part for part in (said, options) if part)
     what = f"{row.label} ({inside})" if inside else row.label
     seeds = row.settings.seeds
-    if network.trained:
-        return f"{what} was measured with its own weights, seed {seeds[0]} drawing the inputs."
+    if network.given:
+        return f"{what} was measured with the weights that were given, seed {seeds[0]} drawing the inputs."
     if len(seeds) == 1:
         return f"{what} was measured with freshly initialised weights, seed {seeds[0]}."
     return (
@@ -149,16 +197,29 @@ def _named(section: ProfileSection, subjects: Sequence[Row]) -> str:
 def _entry(row: Row, role: Literal["subject", "reference"]) -> Entry:
     network = row.network
     size = "" if network.hidden_size is None else f"n = {network.hidden_size}, "
-    weights = ", its own weights" if network.trained else ""
-    return Entry(key=row.key, label=row.label, role=role, detail=f"{size}{network.parameters:,} parameters{weights}")
+    weights = ", given weights" if network.given else ""
+    how = f", {network.source}" if network.source.startswith("interpolated") else ""
+    return Entry(
+        key=row.key, label=row.label, role=role, detail=f"{size}{network.parameters:,} parameters{weights}{how}"
+    )
 
 
 def _subtitle(subjects: Sequence[Row], about_references: str) -> str:
-    kinds = {row.network.weights for row in subjects}
-    words = {"initialised": "freshly initialised weights", "trained": "weights of its own"}
-    seeds = len(subjects[0].settings.seeds)
-    drawn = f", {seeds} seeds" if kinds == {"initialised"} else ""
-    return f"Memory profile with {' and '.join(words[kind] for kind in sorted(kinds))}{drawn}. {about_references}"
+    """Return sizes and weights in a line, and what stands beside."""
+    if len(subjects) == 1:
+        sizes = _sizes(subjects[0].network)
+    else:
+        sizes = "; ".join(f"{row.label}: {_sizes(row.network)}" for row in subjects)
+    given = {row.network.given for row in subjects}
+    seeds = _count(len(subjects[0].settings.seeds), "seed")
+    weights = "given weights" if given == {True} else f"initial weights, {seeds}" if given == {False} else ""
+    return ". ".join(part for part in (", ".join(p for p in (sizes, weights) if p), about_references) if part)
+
+
+def _sizes(network: NetworkFacts) -> str:
+    size = "" if network.hidden_size is None else f", n = {network.hidden_size}"
+    layers = f", {network.num_layers} layers" if (network.num_layers or 1) > 1 else ""
+    return f"{network.parameters:,} parameters{size}{layers}"
 
 
 def _summary(sections: Sequence[ProfileSection], subjects: Sequence[Row]) -> tuple[Headline, ...]:

@@ -6,31 +6,31 @@ import html
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
 from mnemoscope.core.errors import UserError, expected
-from mnemoscope.core.files import writable
-from mnemoscope.core.result import plain
 from mnemoscope.nn import NetworkSpec
 from mnemoscope.nn.construction import DEFAULT_SIZES
-from mnemoscope.profiles.atlas import references as atlas
-from mnemoscope.profiles.comparison import differences
-from mnemoscope.profiles.page import build_page, keyed
-from mnemoscope.profiles.results import Store, beside
+from mnemoscope.profiles.comparison import Comparison
+from mnemoscope.profiles.page import build_page
 from mnemoscope.profiles.row import SCHEMA, Row
-from mnemoscope.profiles.runner import Runner, Settings, Watch
+from mnemoscope.profiles.runner import Settings
 from mnemoscope.profiles.section import ProfileSection, all_sections, judged_quantities
 from mnemoscope.profiles.subject import python_call
-from mnemoscope.profiles.summary import lines
-from mnemoscope.profiles.verdict import verdict
-from mnemoscope.report import Page, Statement
+from mnemoscope.profiles.summary import plain, summary
+from mnemoscope.profiles.verdict import Verdict, verdict
+from mnemoscope.report import Page
 
-__all__ = ["COMPARISON", "Profile", "Profiling", "compare", "profile", "read_profile"]
+__all__ = ["COMPARISON", "Profile", "compare", "profile", "read_profile"]
 
 COMPARISON = "mnemoscope.comparison/1"
 """The version of several networks side by side in JSON."""
+
+_WIDTH = 100
+"""Columns of a profile that is printed in Python."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,8 +43,6 @@ class Profile:
         What was measured of each network.
     references
         Rows of established networks with about as many parameters.
-    verdict
-        What the numbers say, in plain words.
     interrupted
         Whether somebody stopped the work before its end.
     command
@@ -57,7 +55,6 @@ class Profile:
 
     rows: tuple[Row, ...]
     references: tuple[Row, ...] = ()
-    verdict: tuple[Statement, ...] = ()
     interrupted: bool = False
     command: str = ""
     about_references: str = ""
@@ -68,14 +65,27 @@ class Profile:
         """Names of the sections that failed, which is a fault of the network's code or of ours."""
         return tuple(name for row in self.rows for name, each in row.sections.items() if each.status == "failed")
 
-    @property
+    @cached_property
+    def verdict(self) -> Verdict | None:
+        """What the numbers of one network say in plain words; of several, `comparison` says it."""
+        if len(self.rows) > 1:
+            return None
+        return verdict(self.rows[0], self.references, judged_quantities(self.sections))
+
+    @cached_property
+    def comparison(self) -> Comparison | None:
+        """Several networks side by side; None of one."""
+        return Comparison(self.sections, self.rows) if len(self.rows) > 1 else None
+
+    @cached_property
     def page(self) -> Page:
         """The page, as data."""
         return build_page(
             self.sections,
             self.rows,
             self.references,
-            self.verdict,
+            verdict=self.verdict,
+            comparison=self.comparison,
             command=self.command,
             about_references=self.about_references,
         )
@@ -87,25 +97,35 @@ class Profile:
         write(self.page, Path(path))
         return Path(path)
 
-    def export(self, folder: str | os.PathLike[str]) -> list[Path]:
-        """Write every figure as SVG and PDF, every table as CSV and LaTeX, the methods and the references."""
+    def export(self, folder: str | os.PathLike[str], *, transpose: bool = False) -> list[Path]:
+        """Write every figure as SVG and PDF, every table as CSV and LaTeX, the methods and the references.
+
+        Parameters
+        ----------
+        folder
+            Where; it is made if it is missing.
+        transpose
+            Whether networks are the rows of the comparison in LaTeX, instead of its columns.
+        """
         from mnemoscope.report import export
 
-        return list(export(self.page, Path(folder)))
+        return list(export(self.page, Path(folder), transpose=transpose))
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything, ready for JSON: one network's row, or all of several under ``profiles``."""
         rest = {
             "references": [row.to_dict() for row in self.references],
-            "verdict": plain([asdict(statement) for statement in self.verdict]),
             "about_references": self.about_references,
             "interrupted": self.interrupted,
         }
         if len(self.rows) == 1:
-            return {**self.rows[0].to_dict(), **rest}
+            said = None if self.verdict is None else self.verdict.to_dict()
+            return {**self.rows[0].to_dict(), "verdict": said, **rest}
         rows = [row.to_dict() for row in self.rows]
-        found = [each.to_dict() for each in differences(self.sections, self.rows)]
-        return {"schema": COMPARISON, "profiles": rows, "differences": found, **rest}
+        found = self.comparison
+        assert found is not None
+        said = {"sentence": found.sentence, "disagreements": list(found.disagreements)}
+        return {"schema": COMPARISON, "profiles": rows, "verdict": said, "differences": found.to_dict(), **rest}
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Self:
@@ -118,7 +138,6 @@ class Profile:
             return cls(
                 rows=tuple(map(Row.from_dict, rows)),
                 references=tuple(map(Row.from_dict, document.get("references", ()))),
-                verdict=tuple(_statement(each) for each in document.get("verdict", ())),
                 interrupted=bool(document.get("interrupted", False)),
                 about_references=str(document.get("about_references", "")),
                 sections=tuple(all_sections()),
@@ -127,7 +146,8 @@ class Profile:
             raise UserError(f"this is not a whole profile: {type(error).__name__}: {error}") from error
 
     def __str__(self) -> str:
-        return "\n".join(lines(self.sections, self.rows, self.references, self.verdict))
+        found = summary(self.page, self.comparison, _WIDTH, simple=True)
+        return "\n".join(plain("".join(piece.text for piece in line)).rstrip() for line in found)
 
     def __repr__(self) -> str:
         return f"<Profile of {', '.join(row.label for row in self.rows)}>"
@@ -148,10 +168,6 @@ def read_profile(path: str | os.PathLike[str]) -> Profile:
     except (OSError, ValueError) as error:
         raise UserError(f"{os.fspath(path)!r} cannot be read: {' '.join(str(error).split())}") from error
     return Profile.from_dict(document)
-
-
-def _statement(document: Mapping[str, Any]) -> Statement:
-    return Statement(**{**document, "evidence": tuple(document.get("evidence", ()))})
 
 
 def profile(
@@ -240,80 +256,10 @@ def _spec(network: Any, sizes: Mapping[str, Any], options: Mapping[str, Any]) ->
 
 
 def _profiled(specs: Sequence[NetworkSpec], settings: Settings, fresh: bool, html: Any) -> Profile:
+    from mnemoscope.profiles.profiling import Profiling
+
     work = Profiling(specs, settings, html=html, fresh=fresh)
     found = work.run(python_call(specs, settings, fresh))
     if found.interrupted and html is None:
         raise KeyboardInterrupt
     return found
-
-
-class Profiling:
-    """Networks and what they are set beside, ready to be measured: everything that can be wrong is found before that.
-
-    Parameters
-    ----------
-    specs
-        What the profile is about.
-    settings
-        How much to do.
-    html
-        Where the page goes; results are then kept beside it, and taken up again. None: nowhere.
-    fresh
-        Measure the references too.
-
-    Attributes
-    ----------
-    runner
-        What measures, and knows its plan.
-    """
-
-    def __init__(
-        self,
-        specs: Sequence[NetworkSpec],
-        settings: Settings,
-        *,
-        html: str | os.PathLike[str] | None = None,
-        fresh: bool = False,
-    ) -> None:
-        self.page = None if html is None else writable(html)
-        store = Store(None if self.page is None else writable(beside(self.page)))
-        self.runner = Runner(specs, settings, store)
-        self._count, self._fresh = len(specs), fresh
-        facts = self.runner.subjects[0].facts
-        beside_it = atlas.nearest_rows(facts.parameters, quick=settings.quick)
-        self._stored = [] if fresh else beside_it
-        if fresh:
-            self.runner.add(atlas.specs_like(facts, beside_it))
-
-    def run(self, command: str, watch: Watch | None = None) -> Profile:
-        """Measure, set what was found beside the references, and write the page.
-
-        Parameters
-        ----------
-        command
-            What makes the profile again.
-        watch
-            Called with every piece of work.
-        """
-        rows = self.runner.run(watch)
-        own = keyed(rows[: self._count])
-        others = keyed(rows[self._count :] if self._fresh else self._stored, [row.key for row in own])
-        found = Profile(
-            rows=tuple(own),
-            references=tuple(others),
-            verdict=self._verdict(own, others),
-            interrupted=self.runner.interrupted,
-            command=command,
-            about_references=atlas.about(own, others, self._fresh),
-            sections=self.runner.sections,
-        )
-        if self.page is not None:
-            found.to_html(self.page)
-        return found
-
-    def _verdict(self, subjects: Sequence[Row], references: Sequence[Row]) -> tuple[Statement, ...]:
-        judged = judged_quantities(self.runner.sections)
-        found = [verdict(row, references, judged) for row in subjects]
-        if len(found) > 1:  # side by side, each has its summary and what stands out
-            found = [(*said[:1], *(each for each in said[1:] if each.tone != "neutral")) for said in found]
-        return tuple(statement for said in found for statement in said)

@@ -30,6 +30,7 @@ class SeedScalar(TypedDict):
     stderr: float | None
     unit: str
     note: str
+    most: float | None
     at_least: NotRequired[str]
 
 
@@ -68,6 +69,7 @@ def _seed_scalar(quantity: Quantity, found: Scalar) -> SeedScalar:
         "stderr": _finite(found.stderr),
         "unit": quantity.unit if found.unit is None else found.unit,
         "note": found.note or (f"it is {found.value}" if infinite else ""),
+        "most": quantity.most if found.most is None else found.most,
     }
     return {**kept, "at_least": found.at_least} if found.at_least else kept
 
@@ -86,10 +88,14 @@ def merge(section: ProfileSection, found: Mapping[int, SeedResult], planned: int
         notes.append(f"measured at {len(done)} of {planned} seeds: there was no time for the others")
     names = dict.fromkeys(name for each in results for name in each["scalars"])
     return SectionRow(
+        version=section.version,
         seconds=seconds,
         seeds=tuple(done),
         data=_merged_data(section.averaged, [each["data"] for each in results]),
-        scalars={name: _merged_scalar([each["scalars"].get(name) for each in results]) for name in names},
+        scalars={
+            name: _merged_scalar(section.quantity(name), [each["scalars"].get(name) for each in results])
+            for name in names
+        },
         notes=(*_said_once([note for each in results for note in each["notes"]]), *notes),
     )
 
@@ -102,14 +108,15 @@ def _said_once(notes: Sequence[str]) -> list[str]:
     return list(found.values())
 
 
-def _merged_scalar(found: Sequence[SeedScalar | None]) -> Estimate:
+def _merged_scalar(quantity: Quantity, found: Sequence[SeedScalar | None]) -> Estimate:
     there = [each for each in found if each is not None]
     values = [each["value"] for each in there if each["value"] is not None]
     notes = list(dict.fromkeys(each["note"] for each in there if each["note"]))
     missing = len(found) - len(values)
     if values and missing:
         notes.append(f"without {missing} of {len(found)} seeds, where it has no finite value")
-    mean = mean_interval(values, there[0]["stderr"]) if values else None
+    limits = {"least": quantity.least, "most": there[0].get("most")}
+    mean = mean_interval(values, there[0]["stderr"], **limits) if values else None
     # A mean with one censored value in it is at least so large, and nothing is known of how much larger.
     cut = next((each["at_least"] for each in there if each.get("at_least")), "")
     return Estimate(

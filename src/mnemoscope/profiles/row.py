@@ -75,6 +75,8 @@ class Estimate(_Document):
     at_least
         Of a censored number, what cut it off (``"window 512"``): it is at least so large, without an interval, and
         ties with all above it. Empty for a number that is known.
+    blur
+        Standard error, on the scale of `Quantity.score`, of having been interpolated between two sizes.
     """
 
     value: float | None = None
@@ -84,6 +86,7 @@ class Estimate(_Document):
     unit: str = ""
     note: str = ""
     at_least: str = ""
+    blur: float = 0.0
 
     @property
     def known(self) -> tuple[float, ...]:
@@ -113,6 +116,8 @@ class SectionRow(_Document):
         Sentences that stand under the section.
     command, commands
         What computes its numbers again: the first command, and all by measure.
+    version
+        Of the section: numbers of two versions do not mean the same.
     """
 
     status: str = "done"
@@ -127,6 +132,7 @@ class SectionRow(_Document):
     notes: tuple[str, ...] = field(default=(), metadata={"read": tuple})
     command: str = ""
     commands: Mapping[str, str] = field(default_factory=dict)
+    version: int = 1
 
     @property
     def done(self) -> bool:
@@ -152,11 +158,12 @@ class NetworkFacts(_Document):
     weights: str = "initialised"
     source: str = ""
     guesses: tuple[str, ...] = field(default=(), metadata={"read": tuple})
+    agreement: float | None = field(default=None, metadata={"optional": True})
 
     @property
-    def trained(self) -> bool:
-        """Whether the weights are somebody's own, rather than drawn by a seed."""
-        return self.weights == "trained"
+    def given(self) -> bool:
+        """Whether the weights are somebody's own, trained or not, rather than drawn by a seed."""
+        return self.weights != "initialised"
 
 
 @dataclass(frozen=True, kw_only=True)

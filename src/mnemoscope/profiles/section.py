@@ -66,6 +66,8 @@ class Scalar:
         Where it depends on the network; else that of the quantity.
     at_least
         Of a censored number, what cut it off (``"window 512"``), as `mnemoscope.profiles.quantity` explains.
+    most
+        What the number cannot be above, where that depends on the network; else as the quantity says.
     """
 
     value: float | None
@@ -73,6 +75,7 @@ class Scalar:
     note: str = ""
     unit: str | None = None
     at_least: str = ""
+    most: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,6 +224,8 @@ class ProfileSection(ABC):
         Lists in `Measurement.data` that are averaged over seeds; ``NAME_lower`` and ``NAME_upper`` are added.
     references
         Keys of the bibliography that a paper has to cite for this section.
+    version
+        Raised when a number changes its meaning: those of two versions are not compared with each other.
     """
 
     name: ClassVar[str]
@@ -236,6 +241,7 @@ class ProfileSection(ABC):
     threads: ClassVar[bool] = False
     averaged: ClassVar[tuple[str, ...]] = ()
     references: ClassVar[tuple[str, ...]] = ()
+    version: ClassVar[int] = 1
 
     def quantity(self, name: str) -> Quantity:
         """Return the quantity of a name, or raise one line: a number that is not declared has no title and no unit."""
@@ -274,7 +280,7 @@ class ProfileSection(ABC):
 
     def kept_as(self, context: Context) -> str:
         """Return the name under which a result is kept: it says on what it depends besides network, seed and quick."""
-        return self.name
+        return self.name if self.version == 1 else f"{self.name}/v{self.version}"
 
     def seconds(self, network: Any, context: Context) -> float:
         """Return about how long `run` takes, on one core of a common machine: by default as its measures say."""
@@ -354,6 +360,6 @@ def all_sections() -> list[ProfileSection]:
 
 
 def judged_quantities(sections: Iterable[ProfileSection]) -> list[Quantity]:
-    """Return the quantities that a verdict judges: what a network can do first, then what it costs."""
-    found = [each for one in sections for each in one.quantities if each.axis is not None]
-    return sorted(found, key=lambda each: each.axis is not None and not each.axis.weights)
+    """Return the quantities that a verdict judges, in the order of the scorecard."""
+    found = [(each.axis.place, each) for one in sections for each in one.quantities if each.axis is not None]
+    return [each for _, each in sorted(found, key=lambda pair: pair[0])]

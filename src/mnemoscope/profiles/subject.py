@@ -19,6 +19,7 @@ from mnemoscope.nn.options import public_class
 from mnemoscope.nn.parameters import count_parameters
 from mnemoscope.nn.registry import NETWORKS, card
 from mnemoscope.nn.storage import weights_digest
+from mnemoscope.profiles.checks import forms_agree
 from mnemoscope.profiles.row import NetworkFacts
 from mnemoscope.profiles.section import Call
 
@@ -46,9 +47,10 @@ def facts_of(spec: NetworkSpec, network: Any) -> NetworkFacts:
         causal=bool(getattr(network, "causal", True)),
         parameters=count_parameters(network),
         state_size=_whole(network, "state_size"),
-        weights="trained" if spec.trained else "initialised",
+        weights="given" if spec.trained else "initialised",
         source=source_of(spec),
         guesses=tuple(getattr(network, "guesses", ())),
+        agreement=forms_agree(network),
     )
 
 

@@ -3,7 +3,7 @@
 from mnemoscope.core.files import writable
 from mnemoscope.report.export import export
 from mnemoscope.report.figure import Bars, Curves, Drawing, Figure, HeatMap, Mark, Plane, Ranked, Series, Value
-from mnemoscope.report.page import Cell, Column, Entry, Headline, Page, Section, Statement, Table
+from mnemoscope.report.page import Cell, Column, Dot, Entry, Headline, Page, Score, Section, Statement, Table
 from mnemoscope.report.render import render, write
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "Cell",
     "Column",
     "Curves",
+    "Dot",
     "Drawing",
     "Entry",
     "Figure",
@@ -20,6 +21,7 @@ __all__ = [
     "Page",
     "Plane",
     "Ranked",
+    "Score",
     "Section",
     "Series",
     "Statement",

@@ -24,12 +24,18 @@ def check(page: Page) -> None:
     _unique("keys of networks", keys)
     figures = [figure for section in page.sections for figure in section.figures]
     tables = [table for section in page.sections for table in section.tables]
+    tables += [] if page.table is None else [page.table]
     _slugs("names of sections", [section.name for section in page.sections])
     _slugs("names of figures and tables", [*(figure.name for figure in figures), *(table.name for table in tables)])
     for figure in figures:
         _figure(figure, keys)
     for table in tables:
         _table(table)
+    for score in page.scores:
+        for dot in score.dots:
+            choice(f"the network of the score {score.name!r}", dot.entry, keys)
+    if page.first:
+        choice("the figure of the first screen", page.first, [figure.name for figure in figures])
     for key in references(page):
         reference(key)
 

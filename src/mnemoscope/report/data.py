@@ -36,10 +36,15 @@ def page_data(page: Page) -> dict[str, Any]:
     figures = {figure.name: _figure(figure, order) for section in page.sections for figure in section.figures}
     tables = {
         table.name: {"csv": table_csv(table), "tex": table_latex(table)}
-        for section in page.sections
-        for table in section.tables
+        for table in (*([] if page.table is None else [page.table]), *(t for s in page.sections for t in s.tables))
     }
-    return {"entries": entries, "figures": figures, "tables": tables}
+    scores = [
+        {"dots": [{"entry": order[dot.entry], "place": _number(dot.place), "text": dot.text} for dot in score.dots]}
+        | {name: _number(getattr(score, name)) for name in ("place", "lower", "upper")}
+        | {"name": score.name, "value": score.value, "open": score.open_ended}
+        for score in page.scores
+    ]
+    return {"entries": entries, "figures": figures, "tables": tables, "scores": scores}
 
 
 def _figure(figure: Figure, order: dict[str, int]) -> dict[str, Any]:

@@ -10,22 +10,29 @@ from mnemoscope.core.files import write_atomic
 from mnemoscope.report.check import check
 from mnemoscope.report.page import Page
 from mnemoscope.report.render import bibtex
-from mnemoscope.report.tables import figure_csv, table_csv, table_latex
+from mnemoscope.report.tables import figure_csv, table_csv, table_latex, transposed
 from mnemoscope.report.vega import paper
 
 __all__ = ["export"]
 
 
-def export(page: Page, folder: str | os.PathLike[str]) -> list[Path]:
+def export(page: Page, folder: str | os.PathLike[str], *, transpose: bool = False) -> list[Path]:
     """Write a page's parts into a folder, made where it is missing, and return the files.
 
     Figures become ``NAME.svg`` and ``NAME.pdf`` at the width of a column, 3.35 inches, with their numbers in
     ``NAME.csv``; tables ``NAME.csv`` and ``NAME.tex``; the methods with every figure's caption ``methods.txt``, the
-    references ``references.bib``. Each file is written whole or not at all.
+    references ``references.bib``. Each file is written whole or not at all. With `transpose`, the page's own table has
+    its columns as rows in LaTeX.
     """
     check(page)
     place = _folder(folder)
     written = []
+    if page.table is not None:
+        shown = transposed(page.table) if transpose else page.table
+        written += [
+            write_atomic(place / f"{page.table.name}.csv", _bytes(table_csv(page.table))),
+            write_atomic(place / f"{page.table.name}.tex", _bytes(table_latex(shown))),
+        ]
     for section in page.sections:
         for figure in section.figures:
             svg, pdf = paper(figure, page.entries)

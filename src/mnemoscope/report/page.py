@@ -11,7 +11,7 @@ from typing import Literal
 
 from mnemoscope.report.figure import Figure
 
-__all__ = ["Cell", "Column", "Entry", "Headline", "Page", "Section", "Statement", "Table"]
+__all__ = ["Cell", "Column", "Dot", "Entry", "Headline", "Page", "Score", "Section", "Statement", "Table"]
 
 Cell = str | float | int | None
 """What stands in a table; None is shown as a dash."""
@@ -67,6 +67,12 @@ class Table:
         A slug, of which the files are named.
     highlight
         The row of the subject, counted from zero.
+    bold
+        Cells in bold type, as pairs of row and column, counted from zero.
+    cards
+        Whether each row is a card: what it is about, a sentence, a number, its status and its source.
+    machine
+        For CSV, other lines than those shown: a head, and the numbers with all digits.
     """
 
     name: str
@@ -75,6 +81,9 @@ class Table:
     rows: Sequence[Sequence[Cell]]
     note: str = ""
     highlight: int | None = None
+    bold: frozenset[tuple[int, int]] = frozenset()
+    cards: bool = False
+    machine: Sequence[Sequence[Cell]] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,6 +109,55 @@ class Statement:
     confidence: str
     evidence: tuple[str, ...] = ()
     lead: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dot:
+    """A network on a line of the scorecard: where, from 0 at the bad end to 1 at the good one, and its number."""
+
+    entry: str
+    place: float
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Score:
+    """A line of the scorecard: the references as dots from bad to good, the subject among them, and one word.
+
+    Attributes
+    ----------
+    word
+        ``"strong"``, ``"average"``, ``"weak"`` or ``"uncertain"``; empty where there is nothing to compare with.
+    value, between, unit
+        The subject's number, the ends of its interval or what cut it off, and its unit, in words.
+    sentence
+        What it means, and how it stands.
+    place, lower, upper
+        Where the subject and the ends of its interval lie, from 0 to 1; None: it has no interval.
+    open_ended
+        Whether the true number is at least so good.
+    evidence
+        The section that shows it.
+    """
+
+    name: str
+    word: str
+    value: str
+    sentence: str
+    place: float
+    between: str = ""
+    unit: str = ""
+    lower: float | None = None
+    upper: float | None = None
+    open_ended: bool = False
+    dots: tuple[Dot, ...] = ()
+    evidence: str = ""
+
+    @property
+    def text(self) -> str:
+        """The number with its interval and its unit, in a line."""
+        between = f"({self.between})" if self.between else ""
+        return " ".join(part for part in (self.value, between, self.unit) if part)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,6 +191,20 @@ class Page:
     ----------
     summary
         The few numbers at the top.
+    read_as
+        What the page is about, as it was understood, in a line.
+    sentence
+        The verdict in a sentence.
+    scores
+        The scorecard.
+    score_note
+        What the scorecard rests on.
+    table
+        What stands in the place of a scorecard where several subjects are compared.
+    first
+        The name of the figure that stands beside the scorecard.
+    advice
+        What follows from the verdict, in sentences.
     absent
         What was not measured, each with the reason.
     methods
@@ -149,6 +221,13 @@ class Page:
     subtitle: str
     entries: Sequence[Entry]
     summary: tuple[Headline, ...] = ()
+    read_as: str = ""
+    sentence: str = ""
+    scores: tuple[Score, ...] = ()
+    score_note: str = ""
+    table: Table | None = None
+    first: str = ""
+    advice: tuple[str, ...] = ()
     verdict: tuple[Statement, ...] = ()
     sections: Sequence[Section] = ()
     absent: Sequence[tuple[str, str]] = ()

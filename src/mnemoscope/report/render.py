@@ -8,14 +8,14 @@ import os
 import re
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from mnemoscope.core.files import writable, write_atomic
 from mnemoscope.core.numbers import number
 from mnemoscope.core.references import REFERENCES
 from mnemoscope.report.check import check, references
 from mnemoscope.report.data import embedded, page_data
-from mnemoscope.report.page import Page, Statement
+from mnemoscope.report.page import Page, Section, Statement
 from mnemoscope.report.palette import colours, looks
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["bibtex", "render", "write"]
 
 _SCRIPTS = ("dom", "scale", "curves", "ends", "ranked", "bars", "plane", "heatmap", "save", "figure", "page")
+_EDGE = 3.0
+"""Percent of a line of the scorecard on either side that stay free, so that no dot is cut."""
 _TONES = {"good": "In its favour", "bad": "Against it", "neutral": "Worth knowing"}
 
 
@@ -40,6 +42,7 @@ def render(page: Page) -> str:
     early = _template("early.js")
     script = '(() => {\n"use strict";\n' + "\n".join(_template(f"{name}.js") for name in _SCRIPTS) + "})();\n"
     works = {key: REFERENCES[key] for key in references(page)}
+    first = next((each for section in page.sections for each in section.figures if each.name == page.first), None)
     text = (
         _environment()
         .get_template("page.html.j2")
@@ -50,7 +53,13 @@ def render(page: Page) -> str:
             early=markupsafe.Markup(early),
             script=markupsafe.Markup(script),
             data=markupsafe.Markup(embedded(page_data(page))),
+            card=bool(page.scores or page.table),
             tones=_tones(page.verdict),
+            first=first,
+            first_section=next((s.name for s in page.sections if first in s.figures), ""),
+            labels={entry.key: entry.label for entry in page.entries},
+            percent=lambda place: f"{_EDGE + place * (100 - 2 * _EDGE):.2f}%",
+            told_of=_told,
             titles={section.name: section.title for section in page.sections},
             works=works,
             bibtex=bibtex(page),
@@ -70,6 +79,21 @@ def write(page: Page, path: str | os.PathLike[str]) -> Path:
 def bibtex(page: Page) -> str:
     """Return the BibTeX entries of all works that a page names."""
     return "\n\n".join(REFERENCES[key].bibtex() for key in references(page)) + "\n"
+
+
+class _Told(NamedTuple):
+    """What stands once below a section: how its numbers were found, what it cites, and the commands."""
+
+    ways: list[str]
+    works: list[str]
+    commands: str
+
+
+def _told(section: Section) -> _Told:
+    ways = list(dict.fromkeys(figure.how for figure in section.figures if figure.how))
+    works = list(dict.fromkeys(key for figure in section.figures for key in figure.references))
+    lines = dict.fromkeys(line for figure in section.figures for line in figure.command.split("\n") if line)
+    return _Told(ways, works, "\n".join(lines))
 
 
 def _tones(verdict: tuple[Statement, ...]) -> list[tuple[str, str, list[Statement]]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 import re
 import unicodedata
@@ -10,9 +11,9 @@ from collections.abc import Iterable, Sequence
 
 from mnemoscope.core.numbers import RAISED, defused, number
 from mnemoscope.report.figure import Bars, Curves, Figure, HeatMap, Plane, Ranked
-from mnemoscope.report.page import Cell, Entry, Table
+from mnemoscope.report.page import Cell, Column, Entry, Table
 
-__all__ = ["figure_csv", "latex", "table_csv", "table_latex"]
+__all__ = ["figure_csv", "latex", "table_csv", "table_latex", "transposed"]
 
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -73,7 +74,10 @@ def table_latex(table: Table) -> str:
     """Return a table for a paper, in the look of the booktabs package; the highlighted row is bold."""
     align = "".join("r" if column.numeric else "l" for column in table.columns)
     titles = [latex(column.title + (f" ({column.unit})" if column.unit else "")) for column in table.columns]
-    rows = [_latex_row(row, bold=i == table.highlight) for i, row in enumerate(table.rows)]
+    rows = [
+        _latex_row(row, [i == table.highlight or (i, j) in table.bold for j in range(len(row))])
+        for i, row in enumerate(table.rows)
+    ]
     note = [rf"  \par\smallskip\footnotesize {latex(table.note)}"] if table.note else []
     lines = [
         "% needs \\usepackage{booktabs}",
@@ -94,15 +98,26 @@ def table_latex(table: Table) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _latex_row(row: Sequence[Cell], *, bold: bool) -> str:
-    cells = [latex(number(cell)) for cell in row]
-    if bold:
-        cells = [rf"\textbf{{{cell}}}" for cell in cells]
+def _latex_row(row: Sequence[Cell], bold: Sequence[bool]) -> str:
+    shown = [latex(number(cell)) for cell in row]
+    cells = [rf"\textbf{{{cell}}}" if strong else cell for cell, strong in zip(shown, bold, strict=True)]
     return "    " + " & ".join(cells) + r" \\"
+
+
+def transposed(table: Table) -> Table:
+    """Return a table with its rows as columns: the first column names the new ones."""
+    first, *others = table.columns
+    columns = [first, *(Column(title=str(row[0]), numeric=True) for row in table.rows)]
+    rows = [[column.title, *(row[j] for row in table.rows)] for j, column in enumerate(others, 1)]
+    return dataclasses.replace(
+        table, columns=columns, rows=rows, bold=frozenset((j - 1, i + 1) for i, j in table.bold), highlight=None
+    )
 
 
 def table_csv(table: Table) -> str:
     """Return a table as CSV, numbers with all their digits."""
+    if table.machine is not None:
+        return _csv(table.machine)
     titles = [column.title + (f" ({column.unit})" if column.unit else "") for column in table.columns]
     return _csv([titles, *table.rows])
 

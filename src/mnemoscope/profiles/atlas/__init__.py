@@ -2,6 +2,6 @@
 
 from mnemoscope.profiles.atlas.builder import BUDGETS, REFERENCES, build
 from mnemoscope.profiles.atlas.file import Atlas
-from mnemoscope.profiles.atlas.references import load, nearest_budget, nearest_rows
+from mnemoscope.profiles.atlas.references import load, rows_like
 
-__all__ = ["BUDGETS", "REFERENCES", "Atlas", "build", "load", "nearest_budget", "nearest_rows"]
+__all__ = ["BUDGETS", "REFERENCES", "Atlas", "build", "load", "rows_like"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import os
@@ -134,7 +135,7 @@ def thinned(row: Row) -> dict[str, Any]:
 
     What has its default is left out; `Row.from_dict` puts it back.
     """
-    whole = row.to_dict()
+    whole = dataclasses.replace(row, network=dataclasses.replace(row.network, agreement=None)).to_dict()
     there = {name: each for name, each in row.sections.items() if each.status != "not applicable"}
     sections = {name: _section(each) for name, each in there.items() if name not in _LEFT_OUT}
     settings = {**whole["settings"], "digests": [digest[:8] for digest in row.settings.digests]}
@@ -142,7 +143,9 @@ def thinned(row: Row) -> dict[str, Any]:
 
 
 def _section(found: SectionRow) -> dict[str, Any]:
-    kept = _changed(SectionRow(status=found.status, reason=found.reason, seeds=found.seeds), SectionRow())
+    kept = _changed(
+        SectionRow(status=found.status, reason=found.reason, seeds=found.seeds, version=found.version), SectionRow()
+    )
     data = {name: _list(name, value) for name, value in found.data.items() if name not in _UNUSED}
     return {**kept, "data": data, "scalars": {name: _scalar(each) for name, each in found.scalars.items()}}
 

@@ -1,23 +1,38 @@
-"""References beside a profile: rows of the atlas at about equal parameters, or networks to be measured anew.
+"""References beside a profile: established networks with as many parameters and inputs, from the atlas or measured.
 
-The atlas ships with the package as one versioned file, and ``mnemoscope atlas build`` makes it again. Hidden sizes are
-chosen by `mnemoscope.nn.parameters`, so that every network of a budget has as nearly as possible the same number of
-parameters, embedding and readout not counted.
+The atlas ships with the package as one versioned file, and ``mnemoscope atlas build`` makes it again. Where it has
+nothing of a network's size, references are measured once, as a first look measures, and kept in a folder of the user's
+(``MNEMOSCOPE_CACHE``, else that of the system).
 """
 
 from __future__ import annotations
 
-import math
+import dataclasses
+import os
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from mnemoscope.core.errors import UserError, positive_int
 from mnemoscope.nn import NetworkSpec
+from mnemoscope.profiles.atlas.builder import INPUT_SIZE, REFERENCES
 from mnemoscope.profiles.atlas.file import Atlas, read, where
+from mnemoscope.profiles.atlas.interpolation import at_parameters
+from mnemoscope.profiles.results import Store
 from mnemoscope.profiles.row import NetworkFacts, Row
+from mnemoscope.profiles.runner import Runner, Settings
+from mnemoscope.profiles.section import all_sections
 
-__all__ = ["about", "load", "nearest_budget", "nearest_rows", "specs_like"]
+__all__ = ["VARIABLE", "about", "load", "measuring", "rows_like"]
+
+VARIABLE = "MNEMOSCOPE_CACHE"
+"""The environment variable that names the folder of references that were measured."""
+
+_ALLOWED = 45.0
+"""Seconds that references may take without being asked for: those that tell most come first."""
+
+_TELLING = ("lstm", "gru", "rnn", "orth-rnn", "nnrnn", "irnn", "linear-rnn", "2rnn", "rac", "scornn", "scurnn")
+_TIMED = ("step_microseconds",)
+"""What depends on the machine, and is compared only where it was measured."""
 
 
 def load(path: Path | None = None) -> Atlas:
@@ -28,62 +43,97 @@ def load(path: Path | None = None) -> Atlas:
     return _load(source, None if found is None else (found.st_mtime_ns, found.st_ino, found.st_size))
 
 
-def nearest_budget(parameters: int, budgets: list[int]) -> int:
-    """Return the budget nearest to a number of parameters on a logarithmic scale; the smaller of equals.
-
-    Examples
-    --------
-    >>> nearest_budget(3000, [1024, 4096, 16384]), nearest_budget(2048, [1024, 4096])
-    (4096, 1024)
-    """
-    count = positive_int("parameters", parameters)
-    if not budgets:
-        raise UserError("the atlas has no rows of this kind; build them: mnemoscope atlas build")
-    return min(budgets, key=lambda budget: (abs(math.log(count / budget)), budget))
-
-
-def nearest_rows(parameters: int, *, quick: bool = False) -> list[Row]:
-    """Return the rows of the atlas at the budget nearest to a number of parameters.
-
-    Parameters
-    ----------
-    parameters
-        Of the recurrent part of the network that they are set beside.
-    quick
-        Those that were measured as a first look measures: numbers that depend on how far a curve was followed, or on
-        how many samples there were, can be compared with their like only.
-    """
-    atlas = load()
-    budget = nearest_budget(parameters, atlas.budgets(quick))
-    return atlas.at(budget, quick)
-
-
 @lru_cache(maxsize=4)
 def _load(source: Path, stamp: tuple[int, int, int] | None) -> Atlas:
     return read(source)
 
 
-def specs_like(facts: NetworkFacts, rows: Sequence[Row]) -> list[NetworkSpec]:
-    """Return the networks of some rows, at the sizes that have as many parameters as a network."""
-    named = [row.network for row in rows]
-    width = 1 if facts.input_size is None else facts.input_size
-    return [
-        NetworkSpec(each.name, input_size=width, parameters=facts.parameters, options=each.options).resolved()
-        for each in named
-    ]
+def rows_like(facts: NetworkFacts, *, quick: bool = False) -> list[Row]:
+    """Return what the atlas has of references with as many parameters and inputs as a network; perhaps nothing.
+
+    Parameters
+    ----------
+    facts
+        Of the network that they are set beside.
+    quick
+        Those that were measured as a first look measures: numbers that depend on how many samples there were are
+        compared with their like.
+    """
+    if facts.kind != "recurrent" or facts.input_size != INPUT_SIZE or not facts.parameters:
+        return []
+    alike = [row for row in load().rows if row.settings.quick is quick]
+    quantities = [each for one in all_sections() for each in one.quantities]
+    return [_timeless(row) for row in at_parameters(alike, facts.parameters, quantities)]
 
 
-def about(subjects: Sequence[Row], references: Sequence[Row], fresh: bool) -> str:
-    """Say where the references come from, and how near their numbers of parameters are."""
+def measuring(facts: NetworkFacts, settings: Settings, *, fresh: bool = False) -> Runner | None:
+    """Return what measures references at a network's own size, and keeps their numbers; None when it would take long.
+
+    Parameters
+    ----------
+    facts
+        Of the network that they are set beside.
+    settings
+        Of its profile.
+    fresh
+        All of them, as thoroughly as the network, however long it takes; else those for which there is time, as a first
+        look measures.
+    """
+    if facts.kind != "recurrent" or not facts.parameters:
+        return None
+    chosen = dataclasses.replace(settings, quick=settings.quick or not fresh, budget=None, train_minutes=None)
+    runner = Runner([], chosen, Store(_cache(facts, chosen)))
+    if not fresh:
+        runner.sections = tuple(one for one in runner.sections if any(each.axis for each in one.quantities))
+    for name in REFERENCES if fresh else _TELLING:
+        before = len(runner.subjects)
+        runner.add([NetworkSpec(name, input_size=facts.input_size or 1, parameters=facts.parameters)])
+        if not fresh and sum(piece.seconds for piece in runner.plan()) > _ALLOWED:
+            del runner.subjects[before:]
+            break
+    return runner if len(runner.subjects) >= len(REFERENCES) // 3 else None
+
+
+def _cache(facts: NetworkFacts, settings: Settings) -> Path | None:
+    """Return the file of the references of a size; None where none can be kept."""
+    named = os.environ.get(VARIABLE)
+    system = os.environ.get("XDG_CACHE_HOME")
+    folder = Path(named) if named else (Path(system) if system else Path.home() / ".cache") / "mnemoscope"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return None
+    depth = f"quick-{settings.seed}" if settings.quick else f"full-{settings.seed}"
+    return folder / f"references-{facts.parameters}-{facts.input_size or 1}-{depth}.profile.json"
+
+
+def _timeless(row: Row) -> Row:
+    """Return a row without what another machine took."""
+    sections = {
+        name: dataclasses.replace(
+            each, scalars={key: found for key, found in each.scalars.items() if key not in _TIMED}
+        )
+        for name, each in row.sections.items()
+    }
+    return dataclasses.replace(row, sections=sections)
+
+
+def about(subject: Row, references: Sequence[Row], measured: bool) -> str:
+    """Say where the references come from, how near their numbers of parameters are, and how to get them if none are."""
+    own = f"{subject.network.parameters:,} parameters"
     if not references:
-        return "There are no references beside it."
+        if subject.network.kind != "recurrent":
+            return "There are no references of its kind."
+        return f"No references of {own} and {subject.network.input_size} inputs are known; --fresh measures them."
     counts = sorted(row.network.parameters for row in references)
     between = f"{counts[0]:,} to {counts[-1]:,} parameters" if counts[0] != counts[-1] else f"{counts[0]:,} parameters"
-    own = " and ".join(f"{row.network.parameters:,}" for row in subjects)
-    if fresh:
-        return f"The references were measured anew at equal parameters: {between}, against {own}."
+    how = "interpolated to its size" if any(_interpolated(row) for row in references) else f"with {between}"
+    if measured:
+        quick = "quickly " if references[0].settings.quick and not subject.settings.quick else ""
+        return f"{len(references)} references {how}, measured {quick}on this machine at its own input size."
     made = references[0].environment
-    return (
-        f"The references are from the table that ships with Mnemoscope (version {made.get('mnemoscope', '?')}, "
-        f"{made.get('date', '?')}), at the nearest number of parameters: {between}, against {own}."
-    )
+    return f"{len(references)} references {how}, from the atlas of {made.get('date', '?')} (measured elsewhere)."
+
+
+def _interpolated(row: Row) -> bool:
+    return row.network.source.startswith("interpolated")

@@ -48,14 +48,19 @@ class Capacity(ProfileSection):
             unit="lags",
             better="higher",
             least=0.0,
+            floor=0.1,
             how=_HOW,
             meaning="past inputs that a linear readout of the state recovers, in all",
             top=True,
             compared=True,
             axis=Axis(
-                name="plain memory of many inputs",
+                name="plain memory",
                 says="a linear readout of its state recovers {value} past inputs in all",
                 column="linear",
+                place=3,
+                about="memory",
+                asks="how many past inputs a readout recovers from a state without noise, which many faint traces "
+                "answer as well as strong ones",
                 limit=_LIMIT,
             ),
         ),
@@ -65,16 +70,18 @@ class Capacity(ProfileSection):
             unit="products",
             better="higher",
             least=0.0,
+            floor=0.1,
             how=_HOW,
             compared=True,
             axis=Axis(
-                name="memory of products of inputs",
+                name="products of inputs",
                 says="a linear readout recovers {value} products of two or three past inputs",
                 column="nonlinear",
+                place=4,
                 limit=_LIMIT,
             ),
         ),
-        Quantity(name="linear_share", title="share of the state spent on plain memory", least=0.0, how=_HOW),
+        Quantity(name="linear_share", title="share of the state spent on plain memory", least=0.0, most=1.0, how=_HOW),
         Quantity(name="reach", title="reach of plain memory", unit="steps", better="higher", least=0.0, how=_HOW),
     )
 
@@ -94,8 +101,8 @@ class Capacity(ProfileSection):
         lags = lag_grid(min(_ENDS, len(found.curve) - 1))
         return Measurement(
             scalars={
-                "linear": _known(linear, lost),
-                "nonlinear": _known(nonlinear, lost),
+                "linear": _known(linear, lost, most=found.size),
+                "nonlinear": _known(nonlinear, lost, most=found.size),
                 "linear_share": _known(linear / found.size, lost),
                 "reach": _reach(found, lost),
             },
@@ -132,14 +139,14 @@ def _lost(found: MemoryCapacity) -> str:
     return ""
 
 
-def _known(value: float | None, lost: str, note: str = "") -> Scalar:
-    return Scalar(value=None if lost else value, note=lost or note)
+def _known(value: float | None, lost: str, at_least: str = "", *, most: float | None = None) -> Scalar:
+    return Scalar(value=None if lost else value, note=lost, most=most, at_least="" if lost else at_least)
 
 
 def _reach(found: MemoryCapacity, lost: str) -> Scalar:
     """Return the largest lag of which at least half of the input's variance is recovered."""
     above = np.flatnonzero(found.curve >= 0.5)
     if not len(above):
-        return _known(None, lost, "at no lag is half of the input recovered")
+        return Scalar(value=None, note=lost or "at no lag is half of the input recovered")
     last = int(above[-1])
-    return _known(float(last), lost, "it is the last lag that was tried" if last == len(found.curve) - 1 else "")
+    return _known(float(last), lost, f"window {len(found.curve)}" if last == len(found.curve) - 1 else "")

@@ -67,6 +67,7 @@ class Fisher(ProfileSection):
             title="total Fisher memory",
             better="higher",
             least=0.0,
+            floor=1e-3,
             how=_HOW,
             meaning="Fisher information about all past inputs together, for noise as large as the units' own activity",
             log=True,
@@ -77,6 +78,9 @@ class Fisher(ProfileSection):
                 says="with noise as large as each unit's own activity its state holds a Fisher information of {value} "
                 "about the past",
                 column="Fisher total",
+                place=2,
+                about="memory",
+                asks="how well a noisy state tells single inputs of the past, which few strong traces answer best",
             ),
         ),
         Quantity(
@@ -85,13 +89,17 @@ class Fisher(ProfileSection):
             unit="steps",
             better="higher",
             least=0.0,
+            floor=1.0,
             how=_HOW,
             top=True,
             compared=True,
             axis=Axis(
-                name="remembering for long",
+                name="remembering long",
                 says="half of its Fisher information is about inputs at most {value} steps old",
                 column="half-life",
+                place=1,
+                about="memory",
+                asks="how old the inputs are that the state tells of, however faintly",
             ),
         ),
         Quantity(

@@ -56,14 +56,18 @@ class Gradients(ProfileSection):
             title="gradient rate",
             unit="nats per step",
             better="zero",
+            floor=0.005,
             how=_BACKWARD,
             meaning="change of the gradient's logarithm for every step back in time",
             top=True,
             compared=True,
             axis=Axis(
-                name="letting gradients through",
+                name="gradients",
                 says="a gradient changes by {value} nats per step on its way back",
                 column="gradient rate",
+                place=5,
+                about="memory",
+                asks="what training can reach back to, whatever the state keeps",
             ),
         ),
         Quantity(name="at_100", title="logarithm of the gradient 100 steps back", unit="nats", how=_BACKWARD),
@@ -71,7 +75,7 @@ class Gradients(ProfileSection):
             name="lyapunov_max", title="largest Lyapunov exponent", unit="nats per step", how=_FORWARD, compared=True
         ),
         Quantity(name="lyapunov_dimension", title="Lyapunov dimension", unit="directions", least=0.0, how=_FORWARD),
-        Quantity(name="near_zero", title="exponents near zero", unit="share", least=0.0, how=_FORWARD),
+        Quantity(name="near_zero", title="exponents near zero", unit="share", least=0.0, most=1.0, how=_FORWARD),
     )
 
     def calls(self, context: Context) -> tuple[Call, ...]:

@@ -30,23 +30,25 @@ _HOW = (
 
 def _rank(steps: int) -> Quantity:
     meaning = f"separation rank over {steps} steps: 1 is no tie at all"
-    return Quantity(name=f"rank_{steps}", title=f"separation rank at T = {steps}", least=0.0, how=_HOW, meaning=meaning)
+    return Quantity(name=f"rank_{steps}", title=f"separation rank at T = {steps}", least=1.0, how=_HOW, meaning=meaning)
 
 
 def _soft_rank(steps: int) -> Quantity:
     last = steps == HORIZONS[-1]
     axis = Axis(
-        name="tying the start of a sequence to its end",
+        name="tying start to end",
         says=f"its output after {steps} steps is a sum of about {{value}} products of a function of the first half and "
         "one of the second (soft separation rank)",
         column="separation",
+        place=6,
     )
     return Quantity(
         name=f"soft_{steps}",
         title=f"soft separation rank at T = {steps}",
         unit="soft",
         better="higher",
-        least=0.0,
+        least=1.0,
+        floor=0.05,
         how=_HOW,
         compared=last,
         axis=axis if last else None,

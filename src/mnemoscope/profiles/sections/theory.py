@@ -84,7 +84,7 @@ def _table(place: int, row: Row) -> Table:
     lines = [_line(statement) for statement in _statements(row)]
     note = "Weights as they were measured: statements that name them hold for these weights."
     title = f"Theorems about {row.label}"
-    return Table(name=slug("theory", place, row.key), title=title, columns=_COLUMNS, rows=lines, note=note)
+    return Table(name=slug("theory", place, row.key), title=title, columns=_COLUMNS, rows=lines, note=note, cards=True)
 
 
 def _line(statement: dict[str, Any]) -> list[Cell]:

@@ -7,7 +7,7 @@ const curves = {
 
   draw(figure, root, width, view) {
     const series = figure.series.filter((one) => shown(one.entry)).sort((a, b) => entries[a.entry].subject - entries[b.entry].subject);
-    const compact = width < 560, height = compact ? 300 : Math.round(clamp(width * 0.56, 340, 440));
+    const compact = width < 560, height = view.box.closest(".board") && innerWidth > 896 ? 390 : compact ? 300 : Math.round(clamp(width * 0.56, 340, 440));
     const kept = series.map((one) => points(one, view));
     const reach = extent(figure, kept, view);
     const written = [...series.map((one) => entries[one.entry].label), ...figure.marks.filter((mark) => mark.kind === "xy").map((mark) => mark.label)];

@@ -1,6 +1,8 @@
 // The page: which networks are shown, the theme, copying, downloads of tables.
+const visible = (view) => view.plot.clientWidth > 0;
+
 function drawAll() {
-  for (const view of views) drawView(view);
+  for (const view of views) if (visible(view) || !view.probe) drawView(view);
 }
 
 function makeChips() {
@@ -76,15 +78,35 @@ function makeTables() {
   }
 }
 
+// A chart in a fold has no width before the fold is opened; a link into a fold opens it.
+function makeFolds() {
+  for (const fold of document.querySelectorAll("details.fold")) fold.addEventListener("toggle", () => { if (fold.open) drawWithin(fold); });
+  const jump = document.querySelector(".jump");
+  addEventListener("click", (event) => { if (!jump.contains(event.target) || event.target.closest("a")) jump.open = false; });
+  addEventListener("keydown", (event) => { if (event.key === "Escape") jump.open = false; });
+  const reveal = () => {
+    const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    for (let fold = target?.closest("details.fold"); fold; fold = fold.parentElement.closest("details.fold")) fold.open = true;
+    target?.scrollIntoView();
+  };
+  addEventListener("hashchange", reveal);
+  if (location.hash) reveal();
+}
+
+function drawWithin(fold) {
+  for (const view of views) if (fold.contains(view.box)) drawView(view);
+}
+
 for (const box of document.querySelectorAll("[data-figure]")) views.push(makeView(box));
 for (const button of document.querySelectorAll("[data-copy]")) button.addEventListener("click", () => copy(button));
 makeChips();
 makeTheme();
 makeTables();
 drawAll();
+makeFolds();
 let waiting = 0;
 addEventListener("resize", () => {
   cancelAnimationFrame(waiting);
-  waiting = requestAnimationFrame(() => { if (views.some((view) => Math.round(view.plot.clientWidth) !== view.width)) drawAll(); });
+  waiting = requestAnimationFrame(() => { if (views.some((view) => visible(view) && Math.round(view.plot.clientWidth) !== view.width)) drawAll(); });
 });
 document.documentElement.dataset.ready = "";

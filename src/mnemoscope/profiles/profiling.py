@@ -1,0 +1,107 @@
+"""Work of a profile: networks and what they are set beside, measured, and the page that follows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from mnemoscope.core.files import writable
+from mnemoscope.nn import NetworkSpec
+from mnemoscope.profiles.atlas import references as atlas
+from mnemoscope.profiles.page import keyed
+from mnemoscope.profiles.profile import Profile
+from mnemoscope.profiles.results import Store, beside
+from mnemoscope.profiles.row import Row
+from mnemoscope.profiles.runner import Piece, Runner, Settings, Watch
+
+__all__ = ["Profiling"]
+
+
+class Profiling:
+    """Networks and what they are set beside, ready to be measured: everything that can be wrong is found before that.
+
+    One network is set beside references with as many parameters and inputs; of several, the references of each are the
+    others.
+
+    Parameters
+    ----------
+    specs
+        What the profile is about.
+    settings
+        How much to do.
+    html
+        Where the page goes; results are then kept beside it, and taken up again. None: nowhere.
+    fresh
+        Measure the references too, as thoroughly as the network.
+
+    Attributes
+    ----------
+    runner
+        What measures, and knows its plan.
+    references
+        What measures references; None where the atlas has them, or none are needed.
+    """
+
+    def __init__(
+        self,
+        specs: Sequence[NetworkSpec],
+        settings: Settings,
+        *,
+        html: str | os.PathLike[str] | None = None,
+        fresh: bool = False,
+    ) -> None:
+        self.page = None if html is None else writable(html)
+        store = Store(None if self.page is None else writable(beside(self.page)))
+        self.runner = Runner(specs, settings, store)
+        self.references: Runner | None = None
+        self._stored: list[Row] = []
+        self._at_work = self.runner
+        if len(specs) == 1:
+            facts = self.runner.subjects[0].facts
+            self._stored = [] if fresh else atlas.rows_like(facts, quick=settings.quick)
+            if fresh or not self._stored:
+                self.references = atlas.measuring(facts, settings, fresh=fresh)
+
+    def label(self, piece: Piece) -> str:
+        """Return the name of the network that a piece of work is about."""
+        return self._at_work.label(piece)
+
+    def plan(self) -> list[tuple[str, Piece]]:
+        """Return the work in its order, each piece with the name of its network."""
+        found = [(self.runner.label(piece), piece) for piece in self.runner.plan()]
+        if self.references is not None:
+            found += [(f"{self.references.label(piece)} (reference)", piece) for piece in self.references.plan()]
+        return found
+
+    def run(self, command: str, watch: Watch | None = None) -> Profile:
+        """Measure, set what was found beside the references, and write the page.
+
+        Parameters
+        ----------
+        command
+            What makes the profile again.
+        watch
+            Called with every piece of work.
+        """
+        own = keyed(self.runner.run(watch))
+        others = keyed(self._beside(watch), [row.key for row in own])
+        measured = self.references is not None
+        found = Profile(
+            rows=tuple(own),
+            references=tuple(others),
+            interrupted=self.runner.interrupted,
+            command=command,
+            about_references=atlas.about(own[0], others, measured) if len(own) == 1 else "",
+            sections=self.runner.sections,
+        )
+        if self.page is not None:
+            found.to_html(self.page)
+        return found
+
+    def _beside(self, watch: Watch | None) -> list[Row]:
+        if self.references is None or self.runner.interrupted:
+            return self._stored
+        self._at_work = self.references
+        rows = self.references.run(watch)
+        self.runner.interrupted = self.references.interrupted
+        return rows
