@@ -20,7 +20,7 @@ LINEAR, RATE, COST, LIFE = (
     ("capacity", "linear"),
     ("gradients", "rate"),
     ("card", "multiply_adds"),
-    ("fisher", "half_life"),
+    ("fisher", "relative_half_life"),
 )
 
 
