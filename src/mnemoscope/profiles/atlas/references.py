@@ -13,10 +13,11 @@ from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
+from mnemoscope.core.errors import UserError
 from mnemoscope.nn import NetworkSpec
 from mnemoscope.profiles.atlas.builder import INPUT_SIZE, REFERENCES
 from mnemoscope.profiles.atlas.file import Atlas, read, where
-from mnemoscope.profiles.atlas.interpolation import at_parameters
+from mnemoscope.profiles.atlas.interpolation import NEAR, at_parameters
 from mnemoscope.profiles.results import Store
 from mnemoscope.profiles.row import NetworkFacts, Row
 from mnemoscope.profiles.runner import Runner, Settings
@@ -87,8 +88,13 @@ def measuring(facts: NetworkFacts, settings: Settings, *, fresh: bool = False) -
         runner.sections = tuple(one for one in runner.sections if any(each.axis for each in one.quantities))
     for name in REFERENCES if fresh else _TELLING:
         before = len(runner.subjects)
-        runner.add([NetworkSpec(name, input_size=facts.input_size or 1, parameters=facts.parameters)])
-        if not fresh and sum(piece.seconds for piece in runner.plan()) > _ALLOWED:
+        try:
+            runner.add([NetworkSpec(name, input_size=facts.input_size or 1, parameters=facts.parameters)])
+        except UserError:  # it has no size as small as that
+            continue
+        if abs(runner.subjects[-1].facts.parameters - facts.parameters) > NEAR * facts.parameters:
+            del runner.subjects[before:]
+        elif not fresh and sum(piece.seconds for piece in runner.plan()) > _ALLOWED:
             del runner.subjects[before:]
             break
     return runner if len(runner.subjects) >= len(REFERENCES) // 3 else None
