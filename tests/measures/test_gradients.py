@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 import mnemoscope as ms
+from mnemoscope.core.errors import UserError
 from mnemoscope.measures.gradients import gradient_norms
 from mnemoscope.measures.growth import fit_growth
 from mnemoscope.theory import orthogonal_relu_bound, triangular_power
@@ -186,3 +187,36 @@ def test_bidirectional_networks_are_refused():
         ValueError, match="^gradient_norms needs a causal network, and this one is not: it is bidirectional$"
     ):
         gradient_norms(ms.nn.GRU(2, 3, bidirectional=True))
+
+
+@pytest.mark.parametrize("name", ["rnn", "lstm", "gru"])
+def test_gradients_at_inputs_are_those_of_autograd(name):
+    """From outputs to inputs, against one backward pass through the whole sequence."""
+    network = ms.nn.NetworkSpec(name, input_size=2, hidden_size=5, seed=1).build().double()
+    x = torch.randn(30, 1, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    found = gradient_norms(network, at="inputs", inputs=x, loss=lambda y: y[-1].square().sum())
+    leaf = x.clone().requires_grad_()
+    (whole,) = torch.autograd.grad(network(leaf)[0][-1].square().sum(), leaf)
+    assert found.norms == pytest.approx(whole.norm(dim=2)[:, 0].flip(0).numpy(), rel=1e-9)
+
+
+def test_gradients_at_inputs_do_not_see_scale_and_order_of_outputs():
+    inner = torch.nn.RNN(1, 6)
+    order, scale = torch.tensor([3, 1, 0, 5, 4, 2]), torch.tensor([1.0, 8, 64, 0.5, 2, 1024])
+
+    class Other(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = inner
+
+        def forward(self, x, h=None):
+            y, h = self.inner(x, h)
+            return y[..., order] * scale, h
+
+    first, second = (gradient_norms(each, at="inputs", horizon=40) for each in (inner, Other()))
+    assert second.rate == pytest.approx(first.rate, abs=1e-9)
+
+
+def test_where_gradients_are_looked_at_is_checked():
+    with pytest.raises(UserError, match="at must be"):
+        gradient_norms(torch.nn.RNN(1, 3), at="outputs")

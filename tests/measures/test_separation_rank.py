@@ -378,3 +378,12 @@ def test_grids_beyond_the_memory_say_what_would_fit(monkeypatch) -> None:
 def test_a_grid_of_4096_by_4096() -> None:
     found = separation_rank(rac(4, 4, 2), 12)
     assert found.rank == depth_two_rank(4, 4, 12) == 336
+
+
+@pytest.mark.parametrize("name", ["gru", "rac"])
+def test_the_mean_entropy_is_that_of_all_outputs(name):
+    network = ms.nn.NetworkSpec(name, input_size=3, hidden_size=4, seed=0).build()
+    each = [separation_rank(network, horizon=4, unit=unit).entropy for unit in range(network.output_size)]
+    found = separation_rank(network, horizon=4, every=True)
+    assert found.mean_entropy == pytest.approx(sum(each) / len(each), rel=1e-9)
+    assert separation_rank(network, horizon=4).mean_entropy is None

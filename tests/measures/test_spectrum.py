@@ -488,3 +488,26 @@ def test_beyond_all_eigenvalues_the_leading_ones_are_found(monkeypatch):
     np.testing.assert_allclose(np.abs(found.eigenvalues[:10]), wanted[:10], rtol=1e-6)
     assert any("leading" in each for each in found.assumptions)
     assert found.henrici >= spectrum(W, horizon=5, certified=100).henrici - 1e-9
+
+
+def test_a_slope_at_rest_that_is_a_convention_is_not_taken():
+    """A relu's derivative at zero is 0 by convention: the matrix is taken along a driven trajectory, and says so."""
+
+    class Rectified(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.cell = torch.nn.Linear(5, 4, bias=False)
+
+        def forward(self, x, h=None):
+            h = x.new_zeros(x.shape[1], 4) if h is None else h[0]
+            outputs = []
+            for one in x:
+                h = torch.relu(self.cell(torch.cat([one, h], 1)))
+                outputs.append(h)
+            return torch.stack(outputs), h[None]
+
+    torch.manual_seed(0)
+    found = spectrum(Rectified())
+    assert found.matrix.startswith("the state Jacobian after 99 normal inputs")
+    assert found.radius > 0
+    assert spectrum(torch.nn.GRU(1, 4)).matrix == "the state Jacobian at rest"

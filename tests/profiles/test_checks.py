@@ -81,3 +81,30 @@ def test_the_future_is_noticed():
 def test_classifiers_have_no_steps_to_check():
     assert check_network(ms.nn.CP(2, 2, 4, 2), "it") == ()
     assert isinstance(ms.nn.CP(2, 2, 4, 2), nn.Module)
+
+
+class Normed(torch.nn.Module):
+    """An RNN behind a normalisation of its inputs, which makes a single input constant."""
+
+    def __init__(self, input_size, hidden_size):
+        super().__init__()
+        self.norm, self.rnn = torch.nn.LayerNorm(input_size), torch.nn.RNN(input_size, hidden_size)
+
+    def forward(self, x, h=None):
+        return self.rnn(self.norm(x), h)
+
+
+def test_a_network_that_sees_nothing_is_not_judged():
+    with pytest.raises(UserError, match="the same outputs and states whatever its inputs are.*--input-size 2"):
+        ms.profile(Normed, hidden_size=4, quick=True)
+
+
+def test_dead_and_redundant_units_are_named():
+    layer = torch.nn.RNN(1, 4)
+    with torch.no_grad():
+        for each in layer.parameters():
+            each[1] = 0.0
+            each[3] = each[0]
+    (said,) = check_network(ms.adapt(layer), "it")
+    assert "1 of the 4 numbers in its state never move, whatever the input: 1" in said
+    assert "units are redundant: 1 of the 4 numbers in its state are others times a factor: 3" in said

@@ -275,7 +275,7 @@ class Dynamics:
             h, x = self.flatten(state).detach().requires_grad_(), inputs.detach().requires_grad_()
             with torch.enable_grad():
                 y, new = self.step(x, self.unflatten(h, state))
-                ends = [(self.flatten(new), after)] + ([] if output is None else [(y, output)])
+                ends = [(self.flatten(new), after)] + ([] if output is None else [(y, output.reshape(y.shape))])
                 # What depends on neither has no gradient to give, and autograd refuses to be asked for it.
                 seen = [(value, cotangent) for value, cotangent in ends if value.requires_grad]
                 values, cotangents = zip(*seen, strict=True)

@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from mnemoscope.core.arrays import non_negative
-from mnemoscope.core.errors import Description, expected, positive_int
+from mnemoscope.core.errors import Description, UserError, choice, expected, positive_int
 from mnemoscope.core.result import Result, result
 from mnemoscope.measures.dynamics import Dynamics, few_threads
 from mnemoscope.measures.growth import fit_growth
@@ -25,6 +25,11 @@ if TYPE_CHECKING:
 __all__ = ["GradientNorms", "gradient_norms"]
 
 _PROBES = 64
+
+_CONSTANT = 1e-9
+"""Standard deviation of an output, as a share of its root mean square, below which it is constant."""
+
+_ENDS = ("states", "inputs")
 
 
 class LossGradient(NamedTuple):
@@ -54,6 +59,28 @@ def random_readout(path: Path, generator: torch.Generator) -> LossGradient:
     readout = torch.randn(path.inputs.shape[1], units.shape[0], generator=generator, dtype=torch.float64).to(units)
     last = readout / readout.norm(dim=1, keepdim=True) @ units
     return LossGradient(last, None, None, ("the loss is a random unit vector read out of the last state",))
+
+
+def output_spread(path: Path) -> LossGradient:
+    r"""Return the gradient of how far the last output is from the mean, each unit in its own standard deviations.
+
+    .. math:: L = \tfrac12 \sum_i (y_i(T) - \bar y_i)^2 / \sigma_i^2,
+
+    scaled to norm one, with mean and deviation over time and trajectories, so that neither the scale nor the order of
+    outputs matters; constant ones are left out.
+    """
+    flow = path.dynamics
+    with torch.no_grad():
+        y = torch.stack([flow.step(x, s)[0].flatten(1) for x, s in zip(path.inputs, path.states[:-1], strict=True)])
+    spread = y.flatten(0, 1).std(0, correction=0)
+    moves = spread > _CONSTANT * y.square().mean((0, 1)).sqrt()
+    if not bool(moves.any()):
+        raise UserError("gradient_norms at the inputs needs outputs that move, and all are constant")
+    far = torch.where(moves, (y[-1] - y.mean((0, 1))) / torch.where(moves, spread, 1.0), 0.0)
+    whole = torch.zeros_like(y)
+    whole[-1] = far / far.norm(dim=1, keepdim=True) / torch.where(moves, spread, 1.0)
+    said = ("the loss is the last output's squared distance from its mean, each unit in its own standard deviations",)
+    return LossGradient(torch.zeros_like(flow.flatten(path.states[-1])), whole, None, said)
 
 
 def loss_gradient(path: Path, loss: Callable[[Tensor], Tensor]) -> LossGradient:
@@ -108,6 +135,20 @@ def backward_log_norms(path: Path, source: LossGradient) -> Float[np.ndarray, "l
         before, _ = flow.pull_back(path.inputs[t - 1], path.states[t - 1], after, output)
         carried = _Scaled.of(before, given.log)
     logs.append(carried.log_norm(units))
+    return torch.stack(logs).cpu().numpy()
+
+
+def input_log_norms(path: Path, source: LossGradient) -> Float[np.ndarray, "lags batch"]:
+    """Return ln of the gradient's norm at the last input, the one before it, .. the first, for every trajectory."""
+    flow, logs = path.dynamics, []
+    carried = _Scaled.of(source.last)
+    for t in range(len(path.inputs), 0, -1):
+        own = None if source.outputs is None else source.outputs[t - 1]
+        given = carried if own is None else carried.beside(_Scaled.of(own))
+        after, output = given.values[:, : flow.size], None if own is None else given.values[:, flow.size :]
+        before, at_input = flow.pull_back(path.inputs[t - 1], path.states[t - 1], after, output)
+        logs.append(at_input.norm(dim=1).log() + given.log)
+        carried = _Scaled.of(before, given.log)
     return torch.stack(logs).cpu().numpy()
 
 
@@ -173,8 +214,8 @@ class GradientNorms(Result):
     Attributes
     ----------
     norms
-        ``norms[k]`` is ``||dL/dh_{T-k}||``, k = 0..T: the geometric mean over the trajectories in which it is not
-        zero; 0 where float64 cannot hold it, which `log_norms` can.
+        ``norms[k]`` is ``||dL/dh_{T-k}||`` (at inputs ``||dL/dx_{T-k}||``), k = 0, 1, ..: the geometric mean over the
+        trajectories in which it is not zero; 0 where float64 cannot hold it, which `log_norms` can.
     log_norms
         Their natural logarithms; minus infinity where the gradient is exactly zero in all trajectories.
     spread
@@ -243,6 +284,7 @@ def gradient_norms(
     scale: float = 1.0,
     washout: int = 0,
     inputs: Any = None,
+    at: str = "states",
     seed: int = 0,
     device: str | None = None,
 ) -> GradientNorms:
@@ -272,6 +314,10 @@ def gradient_norms(
         Steps before the first that counts; 0: from the network's initial state.
     inputs
         Inputs (time, trajectories, input_size) in place of Gaussian ones, which then say horizon and trajectories.
+    at
+        Where the gradient is looked at: "states", or "inputs", dL/dx_t. There the loss is by default how far the
+        last output is from its mean, in standard deviations of each unit, so that nothing depends on scale or order of
+        units: those that no output reads, or no input reaches, do not count.
     seed
         Of inputs and readouts.
     device
@@ -300,6 +346,7 @@ def gradient_norms(
     >>> print(found)
     gradient over 2000 steps back: exponential, rate -0.693147 per step back
     """
+    choice("at", at, _ENDS)
     flow = Dynamics.of(network, _WHAT, device=device)
     generator = torch.Generator().manual_seed(seed)
     given = None if inputs is None else _inputs(inputs, flow)
@@ -316,6 +363,9 @@ def gradient_norms(
             generator=generator,
             inputs=given,
         )
+        if at == "inputs":
+            source = output_spread(path) if loss is None else loss_gradient(path, loss)
+            return _finish(input_log_norms(path, source), source)
         source = random_readout(path, generator) if loss is None else loss_gradient(path, loss)
         return _finish(backward_log_norms(path, source), source)
 

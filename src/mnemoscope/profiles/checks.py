@@ -6,12 +6,22 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils._pytree import tree_leaves
 
 from mnemoscope.core.errors import UserError
 
 __all__ = ["brief", "check_network", "forms_agree"]
 
 _STEPS, _BATCH = 12, 3
+
+_DRIVEN = 100
+"""Steps after which a number in the state that has not moved is called dead."""
+
+_NAMED = 8
+"""Units that are named."""
+
+_COMPARED = 2048
+"""Numbers in a state up to which each is compared with all others."""
 
 
 def check_network(network: Any, name: str) -> tuple[str, ...]:
@@ -20,14 +30,16 @@ def check_network(network: Any, name: str) -> tuple[str, ...]:
     Raises
     ------
     UserError
-        When it raises on a plain input, its outputs are NaN or infinite, or two equal calls differ.
+        When it raises on a plain input, its outputs are NaN or infinite, two equal calls differ, or two different
+        inputs make no difference.
     """
     if getattr(network, "kind", None) not in ("recurrent", "sequence"):
         return ()
     first, second = _outputs(network, name), _outputs(network, name)
     _check_finite(first, name)
     _check_same(first, second, name)
-    return tuple(said for said in (_backward(network, name), _causal(network, name)) if said)
+    said = (_blind(network, name), _idle(network), _backward(network, name), _causal(network, name))
+    return tuple(each for each in said if each)
 
 
 def forms_agree(network: Any) -> float | None:
@@ -77,11 +89,11 @@ def _other_forms(network: Any, x: Tensor) -> list[Tensor]:
         network.mode = told
 
 
-def _input(network: Any, grad: bool = False) -> Tensor:
+def _input(network: Any, grad: bool = False, seed: int = 0, steps: int = _STEPS) -> Tensor:
     like = next((p for p in network.parameters() if p.is_floating_point()), torch.zeros(()))
-    shape = (_BATCH, _STEPS) if getattr(network, "batch_first", False) else (_STEPS, _BATCH)
+    shape = (_BATCH, steps) if getattr(network, "batch_first", False) else (steps, _BATCH)
     sizes = getattr(network, "input_shape", (network.input_size,))
-    x = torch.randn(*shape, *sizes, generator=torch.Generator().manual_seed(0))
+    x = torch.randn(*shape, *sizes, generator=torch.Generator().manual_seed(seed))
     return x.to(device=like.device, dtype=like.dtype).requires_grad_(grad)
 
 
@@ -123,6 +135,77 @@ def _check_same(first: Tensor, second: Tensor, name: str) -> None:
         f"{name} is not deterministic: two calls in eval mode on the same input differ by up to {far:.3g}; switch the "
         "noise inside it off in eval mode"
     )
+
+
+def _blind(network: Any, name: str) -> str:
+    """Say that outputs do not depend on inputs; raise where states do not either."""
+    training = network.training
+    try:
+        with torch.no_grad():
+            ends = [network.eval()(_input(network, seed=seed)) for seed in (0, 1)]
+    finally:
+        network.train(training)
+    leaves = [[each for each in tree_leaves(end) if isinstance(each, Tensor)] for end in ends]
+    moves = [_differ(one, other) for one, other in zip(*leaves, strict=True)]
+    if not moves or moves[0]:
+        return ""
+    if not any(moves):
+        one = " (a normalisation over a single input is constant: --input-size 2)" if network.input_size == 1 else ""
+        raise UserError(
+            f"{name} gives the same outputs and states whatever its inputs are; there is nothing that it "
+            f"could remember{one}"
+        )
+    return (
+        f"the outputs of {name} do not depend on its inputs, its state does: what is measured on outputs says nothing"
+    )
+
+
+def _idle(network: Any) -> str:
+    """Name the numbers in a state that stay as they are whatever the inputs, and those that do what others do."""
+    if getattr(network, "kind", None) != "recurrent" or getattr(network, "grows", False):
+        return ""
+    x = _input(network, steps=_DRIVEN)
+    steps, training = x.unbind(1 if getattr(network, "batch_first", False) else 0), network.training
+    try:
+        with torch.no_grad():
+            state = network.eval().init_state(_BATCH, device=x.device, dtype=x.dtype)
+            flat = []
+            for one in steps:
+                _, state = network.step(one, state)
+                flat.append(network.flatten_state(state))
+    except Exception:  # a stranger's step may fail as it likes
+        return ""
+    finally:
+        network.train(training)
+    active = torch.stack(flat).flatten(0, 1).double()
+    moves = active.std(0) > 1e-6 * active.square().mean(0).sqrt()
+    still, same = (~moves).nonzero().flatten().tolist(), _copies(active, moves)
+    of = f"of the {active.shape[1]} numbers in its state"
+    said = [f"{len(still)} {of} never move, whatever the input: {_named(still)}"] if still else []
+    said += [f"units are redundant: {len(same)} {of} are others times a factor: {_named(same)}"] if same else []
+    return "; ".join(said)
+
+
+def _copies(active: Tensor, moves: Tensor) -> list[int]:
+    """Return the numbers in a state that are an earlier one times a factor, along driven trajectories."""
+    if active.shape[1] > _COMPARED:
+        return []
+    centred = active - active.mean(0)
+    unit = torch.where(moves, centred / torch.where(moves, centred.norm(dim=0), 1.0), 0.0)
+    alike = (unit.mT @ unit).abs().triu(1) > 1 - 1e-9
+    return alike.any(0).nonzero().flatten().tolist()
+
+
+def _named(places: list[int]) -> str:
+    return ", ".join(map(str, places[:_NAMED])) + (", .." if len(places) > _NAMED else "")
+
+
+def _differ(one: Tensor, other: Tensor) -> bool:
+    """Say whether two results differ by more than rounding."""
+    if one.shape != other.shape or not (one.is_floating_point() or one.is_complex()):
+        return False
+    size = max(float(one.abs().max()), float(other.abs().max())) if one.numel() else 0.0
+    return size > 0 and float((one - other).abs().max()) > 16 * torch.finfo(one.dtype).eps * size
 
 
 def _backward(network: nn.Module, name: str) -> str:

@@ -113,12 +113,12 @@ def _merged_scalar(quantity: Quantity, found: Sequence[SeedScalar | None]) -> Es
     values = [each["value"] for each in there if each["value"] is not None]
     notes = list(dict.fromkeys(each["note"] for each in there if each["note"]))
     missing = len(found) - len(values)
-    if values and missing:
-        notes.append(f"without {missing} of {len(found)} seeds, where it has no finite value")
+    if values and missing:  # the mean of the rest would be of those seeds that happen to have one
+        notes.append(f"it has no finite value at {missing} of {len(found)} seeds")
     limits = {"least": quantity.least, "most": there[0].get("most")}
-    mean = mean_interval(values, there[0]["stderr"], **limits) if values else None
+    mean = mean_interval(values, there[0]["stderr"], **limits) if values and not missing else None
     # A mean with one censored value in it is at least so large, and nothing is known of how much larger.
-    cut = next((each["at_least"] for each in there if each.get("at_least")), "")
+    cut = "" if mean is None else next((each["at_least"] for each in there if each.get("at_least")), "")
     return Estimate(
         value=None if mean is None else mean.value,
         lower=None if mean is None or cut else mean.lower,

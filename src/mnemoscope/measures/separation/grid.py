@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Protocol
 
@@ -48,6 +48,8 @@ class Walk(ABC):
 
     count: int
     dtype: np.dtype[Any]
+    outputs: tuple[int, ...] = ()
+    """The shape of what is recorded after a sequence: () for one output."""
 
     @abstractmethod
     def extend(self, state: Any, batch: int, last: bool = False) -> tuple[np.ndarray, Any]:
@@ -75,12 +77,18 @@ class RingWalk(Walk):
     templates
         K rows of inputs, in the ring.
     unit
-        Which output is recorded.
+        Which output is recorded, or which ones.
     """
 
     def __init__(
-        self, network: Polynomial, ring: Ring, weights: dict[str, np.ndarray], templates: np.ndarray, unit: int
+        self,
+        network: Polynomial,
+        ring: Ring,
+        weights: dict[str, np.ndarray],
+        templates: np.ndarray,
+        unit: int | Sequence[int],
     ) -> None:
+        self.outputs = () if isinstance(unit, int) else (len(unit),)
         self.ring, self.templates, self.unit = ring, templates, unit
         self.count, self.dtype = len(templates), ring.dtype
         self._evaluate = partial(network.evaluate, ring, weights)
@@ -96,7 +104,7 @@ class RingWalk(Walk):
         if state is not None:
             state = self._along(state, lambda leaf, axis: np.repeat(leaf, self.count, axis=axis))
         outputs, state = (self._finish if last else self._evaluate)(inputs, state=state)
-        return np.asarray(outputs)[-1, :, self.unit], state
+        return np.asarray(outputs)[-1][:, self.unit], state
 
     def take(self, state: Any, rows: slice) -> Any:
         """Return the states of some prefixes."""
@@ -118,12 +126,13 @@ class StepWalk(Walk):
     templates
         K rows of inputs.
     unit
-        Which output is recorded.
+        Which output is recorded, or which ones.
     """
 
     dtype = np.dtype(np.float64)
 
-    def __init__(self, network: Recurrent, templates: Tensor, unit: int) -> None:
+    def __init__(self, network: Recurrent, templates: Tensor, unit: int | Sequence[int]) -> None:
+        self.outputs = () if isinstance(unit, int) else (len(unit),)
         self.network, self.templates, self.unit = network, templates, unit
         self.count = len(templates)
         self._step = network.stepper()
@@ -146,8 +155,11 @@ class StepWalk(Walk):
 
 
 def evaluate_grid(walk: Walk, horizon: int) -> np.ndarray:
-    """Return the last output on each of the K^T sequences of templates, the first step's template varying slowest."""
-    out = np.empty(walk.count**horizon, dtype=walk.dtype)
+    """Return the last output on each of the K^T sequences of templates, the first step's template varying slowest.
+
+    Of several outputs, each has a column.
+    """
+    out = np.empty((walk.count**horizon, *walk.outputs), dtype=walk.dtype)
     _fill(walk, out, None, 1, horizon)
     return out
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -56,6 +57,8 @@ class SeparationRank(Result):
         From the nearest separable function on the grid, sqrt(1 - s_1^2 / sum s_i^2): 0 is separable.
     entropy
         Of the normalised squared singular values, in nats: exp(entropy) is the soft rank.
+    mean_entropy
+        Its mean over all outputs, where it was asked for.
     lower, upper
         Bounds for RACs with generic weights: Theorem 1 (one or two layers) or Conjecture 1; the upper bound of
         `mnemoscope.theory.separation_upper`, capped by the shape. None for other networks; no lower bound for
@@ -91,6 +94,7 @@ class SeparationRank(Result):
     spectrum: Float[np.ndarray, " values"]
     distance: float
     entropy: float
+    mean_entropy: float | None
     lower: int | None
     upper: int | None
     shallow_width: int
@@ -148,6 +152,9 @@ class SeparationRank(Result):
         )
 
 
+_OUTPUTS = 128
+"""Outputs over which a mean is taken at the most: of more, evenly spaced ones."""
+
 _COST = Cost(
     time={"G^2 S^2": 1.1e-10, "G^3": 2e-9, "G^2": 1e-6},
     memory="G^2",
@@ -167,6 +174,7 @@ def separation_rank(
     *,
     exact: bool | None = None,
     tolerance: float | None = None,
+    every: bool = False,
 ) -> SeparationRank:
     r"""Return the Start-End separation rank of a network on a grid of template sequences.
 
@@ -198,6 +206,8 @@ def separation_rank(
         False: singular values also for a polynomial network; True: refuse others; None: exact where possible.
     tolerance
         Which share of the largest singular value counts as zero; by default float64's rounding times the larger side.
+    every
+        Also the mean entropy over all outputs, which their order does not change: `mean_entropy`.
 
     Examples
     --------
@@ -239,6 +249,7 @@ def separation_rank(
         spectrum=spectrum.values,
         distance=spectrum.distance,
         entropy=spectrum.entropy,
+        mean_entropy=_mean_entropy(twin, rows, horizon, start) if every else None,
         lower=lower,
         upper=upper,
         shallow_width=rank,
@@ -254,6 +265,25 @@ def separation_rank(
     )
 
 
+def _walk(network: Recurrent, rows: Templates, unit: int | Sequence[int]) -> RingWalk | StepWalk:
+    """Return steps in float64: of a polynomial network in the ring of reals."""
+    if getattr(network, "polynomial", False):
+        exact, ring = cast(Polynomial, network), Real()
+        return RingWalk(exact, ring, exact.exact_weights(ring), rows, unit)
+    like = next(network.parameters(), torch.zeros(0, dtype=torch.float64))
+    return StepWalk(network, torch.as_tensor(rows, dtype=torch.float64, device=like.device), unit)
+
+
+def _mean_entropy(network: Recurrent, rows: Templates, horizon: int, start: tuple[int, ...]) -> float | None:
+    """Return the mean of the outputs' entropies; outputs that are zero everywhere, or leave float64, are left out."""
+    units = np.unique(np.linspace(0, network.output_size - 1, min(network.output_size, _OUTPUTS)).round().astype(int))
+    with np.errstate(over="ignore", invalid="ignore"):
+        grid = evaluate_grid(_walk(network, rows, units.tolist()), horizon)
+    found = [singular_values_of(matricise(np.ascontiguousarray(one), len(rows), horizon, start)) for one in grid.T]
+    known = [each.entropy for each in found if each.values[0] > 0]
+    return float(np.mean(known)) if known else None
+
+
 def _spectra(
     network: Recurrent,
     rows: Templates,
@@ -264,15 +294,8 @@ def _spectra(
     verify: bool,
 ) -> tuple[SingularValues, SingularValues | None]:
     """Return the grid's singular values, and those of the scaled grid to verify an open gap."""
-    polynomial = getattr(network, "polynomial", False)
-    if polynomial:
-        exact, ring = cast(Polynomial, network), Real()
-        walk: RingWalk | StepWalk = RingWalk(exact, ring, exact.exact_weights(ring), rows, unit)
-    else:
-        like = next(network.parameters(), torch.zeros(0, dtype=torch.float64))
-        walk = StepWalk(network, torch.as_tensor(rows, dtype=torch.float64, device=like.device), unit)
     with np.errstate(over="ignore", invalid="ignore"):
-        grid = matricise(evaluate_grid(walk, horizon), len(rows), horizon, start)
+        grid = matricise(evaluate_grid(_walk(network, rows, unit), horizon), len(rows), horizon, start)
     if verify and not np.isfinite(grid).all():
         raise UserError(f"{_WHAT} needs outputs that stay finite, and this network's overflow within {horizon} steps")
     found = singular_values_of(grid, tolerance)

@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 
 __all__ = ["StateMatrix", "state_matrix"]
 
+_ASIDE, _JUMP = 1e-6, 0.01
+"""How far from rest the derivative is looked at again, and by which share it may differ there."""
+
+_DRIVEN = 100
+"""Inputs after which it is taken where the one at rest says nothing."""
+
 
 @dataclass(frozen=True)
 class StateMatrix:
@@ -52,7 +58,8 @@ def state_matrix(
 
     A first-order network h = phi(V h + U x + b) has one: V. With several layers it is that of the linear part, phi =
     id: block lower triangular, as each layer reads what the one below it has just become. Any other network has the
-    Jacobian of its step at rest: at zero input, at the initial state or after `settle` steps from there.
+    Jacobian of its step at rest: at zero input, at the initial state or after `settle` steps from there. Where that is
+    zero, or jumps right beside it (a relu), it is taken at the end of a driven trajectory, and `what` says so.
 
     Parameters
     ----------
@@ -158,12 +165,30 @@ def _real(matrix: Inexact[np.ndarray, "n n"]) -> Inexact[np.ndarray, "m m"]:
     return np.block([[matrix.real, -matrix.imag], [matrix.imag, matrix.real]])
 
 
+def _kink(step: Dynamics, silent: Tensor, state: Any, jacobian: Tensor) -> bool:
+    """Say whether the derivative at rest is none of the network's: zero, or another one right beside it (a relu)."""
+    if not bool(jacobian.any()):
+        return True
+    generator = torch.Generator().manual_seed(0)
+    flat = step.flatten(state)
+    aside = _ASIDE * torch.randn(flat.shape, generator=generator, dtype=torch.float64).to(flat)
+    x = _ASIDE * torch.randn(silent.shape, generator=generator, dtype=torch.float64).to(silent)
+    near = step.jacobians(x, step.unflatten(flat + aside, state)).state[0]
+    return float((near - jacobian).norm()) > _JUMP * float(jacobian.norm())
+
+
 def _at_rest(dynamics: Dynamics, settle: int) -> StateMatrix:
     step = Dynamics.of(dynamics, dynamics.what)  # whose step has to be differentiable
     size = step.size
     require(f"the Jacobian of {size} numbers of state", 8 * 6 * size * size, "a smaller hidden_size would fit")
     silence = torch.zeros(settle, 1, step.input_size, **step.factory)
     state = step.drive(silence, step.start(1))[-1]
-    jacobian = step.jacobians(torch.zeros(1, step.input_size, **step.factory), state).state[0]
+    silent = torch.zeros(1, step.input_size, **step.factory)
+    jacobian = step.jacobians(silent, state).state[0]
     where = f"after {settle} steps at rest" if settle else "at rest"
+    if _kink(step, silent, state, jacobian):
+        generator = torch.Generator().manual_seed(0)
+        x = torch.randn(_DRIVEN, 1, step.input_size, generator=generator, dtype=torch.float64).to(**step.factory)
+        jacobian = step.jacobians(x[-1], step.drive(x[:-1], step.start(1))[-1]).state[0]
+        where = f"after {_DRIVEN - 1} normal inputs, since at rest the slope is zero or jumps"
     return StateMatrix(checked_matrix("the state Jacobian", jacobian), f"the state Jacobian {where}")

@@ -19,13 +19,24 @@ _BACKWARD = (
     "The gradient of a random unit readout of the last state, rescaled on its way back so that none is lost; "
     "geometric mean over trajectories under standard normal inputs, then over seeds."
 )
+_THROUGH = (
+    "The gradient of the last output's squared distance from its mean, each unit in its own standard deviations, at "
+    "the input k steps before: neither scale nor order of units matters. Geometric mean over trajectories under "
+    "standard normal inputs, then over seeds."
+)
 _FORWARD = (
     "A QR decomposition of the state's Jacobian at every step, along trajectories under normal inputs; of states of "
     "more than 64 numbers the leading 16 exponents."
 )
 
+_HORIZON = 200
+"""Steps that gradients go back."""
+
 _BACK = 100
 """Steps back of `at_100`."""
+
+_APART = 0.05
+"""Nats per step by which gradients from outputs to inputs may fade faster than those between states without a word."""
 
 _NEAR = -0.05
 """An exponent above this keeps a disturbance for twenty steps and more."""
@@ -43,7 +54,8 @@ class Gradients(ProfileSection):
     """Growth of the gradient backward in time, and rates at which disturbances grow or fade forward."""
 
     needs_causal = True
-    averaged = ("log_norms", "exponents")
+    version = 2
+    averaged = ("input_norms", "log_norms", "exponents")
     references = (*GradientNorms.references, *LyapunovExponents.references)
     text = (
         "A rate below zero means that gradients vanish, above zero that they explode; -0.1 leaves a millionth after "
@@ -52,24 +64,25 @@ class Gradients(ProfileSection):
     )
     quantities = (
         Quantity(
-            name="rate",
+            name="input_rate",
             title="gradient rate",
             unit="nats per step",
             better="zero",
             floor=0.005,
-            how=_BACKWARD,
-            meaning="change of the gradient's logarithm for every step back in time",
+            how=_THROUGH,
+            meaning="change of the logarithm of the gradient at an input for every step back in time",
             top=True,
             compared=True,
             axis=Axis(
                 name="gradients",
-                says="a gradient changes by {value} nats per step on its way back",
+                says="the gradient from the last output to an input changes by {value} nats per step back",
                 column="gradient rate",
                 place=5,
                 about="memory",
                 asks="what training can reach back to, whatever the state keeps",
             ),
         ),
+        Quantity(name="rate", title="gradient rate between states", unit="nats per step", how=_BACKWARD),
         Quantity(name="at_100", title="logarithm of the gradient 100 steps back", unit="nats", how=_BACKWARD),
         Quantity(
             name="lyapunov_max", title="largest Lyapunov exponent", unit="nats per step", how=_FORWARD, compared=True
@@ -79,29 +92,34 @@ class Gradients(ProfileSection):
     )
 
     def calls(self, context: Context) -> tuple[Call, ...]:
-        """Return both measures."""
+        """Return gradients from outputs to inputs, those between states, and the exponents."""
         few = {"horizon": 120, "transient": 30, "trajectories": 1, "washout": 50}
         more = {"horizon": 300, "transient": 60, "trajectories": 2}
         if context.state_size > _WHOLE:
             leading = min(_LEADING, context.facts.hidden_size or _LEADING)
             few, more = {**few, "count": leading}, {**more, "transient": 100, "count": leading}
+        back = {"horizon": _HORIZON, "trajectories": 8 if context.quick else 16}
         return (
-            Call("gradients", {"horizon": 200, "trajectories": 8 if context.quick else 16}),
+            Call("gradients", {**back, "at": "inputs"}),
+            Call("gradients", back),
             Call("lyapunov", few if context.quick else more),
         )
 
     def run(self, network: Any, context: Context) -> Measurement:
         """Measure one network."""
-        back, forward = self.calls(context)
+        through, back, forward = self.calls(context)
+        ends: GradientNorms = through(network, context)
         norms: GradientNorms = back(network, context)
         spectrum: LyapunovExponents = forward(network, context)
-        lags = lag_grid(int(back.options["horizon"]))
+        lags = lag_grid(_HORIZON - 1)
         logs = norms.log_norms - norms.log_norms[0]
         share, known = spectrum.above(_NEAR)
         cut = f"{len(spectrum.exponents)} of {spectrum.size} exponents"
+        said = (*ends.assumptions, *norms.assumptions, *spectrum.assumptions)
         gone = "" if np.isfinite(logs[_BACK]) else "the gradient is exactly zero there"
         return Measurement(
             scalars={
+                "input_rate": Scalar(value=ends.rate),
                 "rate": Scalar(value=norms.rate),
                 "at_100": Scalar(value=float(logs[_BACK]), note=gone),
                 "lyapunov_max": Scalar(value=float(spectrum.exponents[0]), stderr=float(spectrum.stderr[0])),
@@ -110,16 +128,22 @@ class Gradients(ProfileSection):
                 ),
                 "near_zero": Scalar(value=share, at_least="" if known else cut),
             },
-            data={"lags": lags, "log_norms": logs[lags], "law": norms.law, **_thinned(spectrum)},
-            notes=tuple(f"Assumed: {each}." for each in dict.fromkeys((*norms.assumptions, *spectrum.assumptions))),
+            data={
+                "lags": lags,
+                "input_norms": (ends.log_norms - ends.log_norms[0])[lags],
+                "log_norms": logs[lags],
+                "law": ends.law,
+                **_thinned(spectrum),
+            },
+            notes=(*_apart(ends, norms), *(f"Assumed: {each}." for each in dict.fromkeys(said))),
         )
 
     def figures(self, view: SectionView) -> Sequence[Figure]:
         """Return the norms by lag, the rate, and the Lyapunov spectrum."""
         norms = Curves(
-            series=view.curve("lags", "log_norms"),
+            series=view.curve("lags", "input_norms"),
             x_title="steps back k",
-            y_title="ln of |dL/dh(T-k)| / |dL/dh(T)|",
+            y_title="ln of |dy(T)/dx(T-k)| / |dy(T)/dx(T)|",
             marks=(Mark(kind="y", label="neither grows nor fades", value=0.0),),
         )
         spectrum = Curves(
@@ -130,12 +154,20 @@ class Gradients(ProfileSection):
         )
         cite, own = GradientNorms.references, LyapunovExponents.references
         return [
-            view.figure("gradient-norms", "The gradient on its way back", norms, _BACKWARD, references=cite),
-            view.ranking(self.quantity("rate"), "gradient-rate", "How fast gradients change", references=cite),
+            view.figure("gradient-norms", "The gradient on its way back", norms, _THROUGH, references=cite),
+            view.ranking(self.quantity("input_rate"), "gradient-rate", "How fast gradients change", references=cite),
             view.figure(
                 "lyapunov-spectrum", "How many directions remember", spectrum, _FORWARD, "lyapunov", references=own
             ),
         ]
+
+
+def _apart(ends: GradientNorms, states: GradientNorms) -> tuple[str, ...]:
+    """Say that the state keeps gradients which do not lead from an output to an input."""
+    if not ends.rate < states.rate - _APART:
+        return ()
+    said = f"Between states gradients change by {states.rate:.3g} nats per step, from outputs to inputs by "
+    return (f"{said}{ends.rate:.3g}: part of the state is reached by no input, or read by no output.",)
 
 
 def _thinned(spectrum: LyapunovExponents) -> dict[str, Any]:

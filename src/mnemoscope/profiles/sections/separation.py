@@ -22,9 +22,9 @@ _TEMPLATES = 3
 """Inputs that sequences are made of: the grid has 3^T sequences."""
 
 _HOW = (
-    f"The output of unit 0 after the last of T steps, on all sequences of {_TEMPLATES} inputs, as a matrix: "
-    "beginnings by ends. The soft rank is exp of the entropy of its squared singular values; ranks of networks "
-    "of products are exact, of the rational values of their weights."
+    f"An output after the last of T steps, on all sequences of {_TEMPLATES} inputs, as a matrix: beginnings by ends. "
+    "The soft rank is exp of the entropy of its squared singular values, averaged over all outputs; ranks of networks "
+    "of products are exact, of output 0 and the rational values of the weights."
 )
 
 
@@ -64,6 +64,7 @@ class Separation(ProfileSection):
     """
 
     needs_causal = True
+    version = 2
     averaged = ("ranks", "soft")
     references = SeparationRank.references
     text = (
@@ -76,9 +77,9 @@ class Separation(ProfileSection):
     def calls(self, context: Context) -> tuple[Call, ...]:
         """Return the measure at every horizon: on one-hot inputs of three, or on random ones where d is fixed."""
         if context.rebuild is not None and context.facts.input_size != _TEMPLATES:
-            return tuple(Call("separation-rank", {"horizon": steps}, _TEMPLATES) for steps in HORIZONS)
+            return tuple(Call("separation-rank", {"horizon": steps, "every": True}, _TEMPLATES) for steps in HORIZONS)
         more = {} if context.facts.input_size == _TEMPLATES else {"templates": _TEMPLATES}
-        return tuple(Call("separation-rank", {"horizon": steps, **more}) for steps in HORIZONS)
+        return tuple(Call("separation-rank", {"horizon": steps, "every": True, **more}) for steps in HORIZONS)
 
     def run(self, network: Any, context: Context) -> Measurement:
         """Find the ranks of one network."""
@@ -86,7 +87,7 @@ class Separation(ProfileSection):
         width = calls[0].input_size
         asked = network if width is None or context.rebuild is None else context.rebuild(width)
         found: list[SeparationRank] = [call(asked, context) for call in calls]
-        soft = [math.exp(each.entropy) for each in found]
+        soft = [math.exp(each.entropy if each.mean_entropy is None else each.mean_entropy) for each in found]
         ranks = [float(each.rank) if each.exact else value for each, value in zip(found, soft, strict=True)]
         how = "exact" if found[0].exact else "soft"
         scalars = {f"rank_{steps}": Scalar(value=rank, unit=how) for steps, rank in zip(HORIZONS, ranks, strict=True)}

@@ -16,7 +16,8 @@ from mnemoscope.report import Curves, Figure, Mark, Plane
 __all__ = ["SpectrumSection"]
 
 _HOW = (
-    "Of the recurrent matrix of a first-order network; of any other network the Jacobian of its state at rest. "
+    "Of the recurrent matrix of a first-order network; of any other network the Jacobian of its state at rest, or "
+    "after driven steps where that is zero or jumps. "
     "Eigenvalues from its Schur form, the Kreiss constant from a global search with a certificate."
 )
 
