@@ -135,7 +135,7 @@ def test_the_commands_beside_the_charts_give_the_same_numbers(call_json):
     assert again["radius"] == spectrum["scalars"]["radius"]["seeds"][0]
     for steps, line in zip((4, 6, 8), separation["command"].splitlines(), strict=True):
         again = call_json(*shlex.split(line)[1:])
-        assert 2.718281828459045 ** again["entropy"] == pytest.approx(
+        assert 2.718281828459045 ** again["mean_entropy"] == pytest.approx(
             separation["scalars"][f"soft_{steps}"]["seeds"][0]
         )
     for name in ("gradients", "capacity"):

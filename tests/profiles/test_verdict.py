@@ -18,7 +18,7 @@ SCALARS = [(axis.section, axis.name) for axis in AXES]
 BY_NAME = {(axis.section, axis.name): axis for axis in AXES}
 LINEAR, RATE, COST, LIFE = (
     ("capacity", "linear"),
-    ("gradients", "rate"),
+    ("gradients", "input_rate"),
     ("card", "multiply_adds"),
     ("fisher", "relative_half_life"),
 )
