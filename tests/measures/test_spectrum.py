@@ -511,3 +511,28 @@ def test_a_slope_at_rest_that_is_a_convention_is_not_taken():
     assert found.matrix.startswith("the state Jacobian after 99 normal inputs")
     assert found.radius > 0
     assert spectrum(torch.nn.GRU(1, 4)).matrix == "the state Jacobian at rest"
+
+
+def test_pseudospectra_reach_as_far_as_they_do():
+    """Discs around the eigenvalues of a normal matrix; of a Jordan block a disc, whose radius solves an equation."""
+    assert pseudospectrum(np.diag([0.6, 0.1]), levels=(0.01, 0.1), points=5).reach == pytest.approx(
+        (0.61, 0.7), abs=1e-9
+    )
+    turned = np.diag(0.9 * np.exp(1j * np.array([0.3, 2.0])))
+    assert pseudospectrum(turned, levels=(0.05,), points=5).reach[0] == pytest.approx(0.95, abs=1e-9)
+    shift = np.diag(np.ones(4), -1)
+    (found,) = pseudospectrum(shift, levels=(0.01,), points=5).reach
+    least = [np.linalg.svd(r * np.eye(5) - shift, compute_uv=False)[-1] for r in (found - 1e-6, found + 1e-6)]
+    assert least[0] < 0.01 < least[1]
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(0, 10_000))
+def test_a_circle_just_within_the_reach_meets_the_pseudospectrum_and_one_beyond_it_does_not(seed):
+    W = np.random.default_rng(seed).normal(size=(4, 4)) / 2
+    turns = np.exp(1j * np.linspace(0, 2 * np.pi, 2000))
+    found = pseudospectrum(W, points=5, levels=(0.05, 0.2))
+    for level, reach in zip(found.levels, found.reach, strict=True):
+        for radius, meets in ((reach - 1e-4, True), (reach + 1e-6, False)):
+            least = np.linalg.svd(radius * turns[:, None, None] * np.eye(4) - W, compute_uv=False)[:, -1]
+            assert bool((least < level).any()) is meets

@@ -66,3 +66,12 @@ def test_an_axis_begins_at_zero_where_the_numbers_come_near_it():
     assert padded([-10.0, -1.0], log=False)[1] == 0
     assert padded([5.0], log=False) == (2.5, 7.5)
     assert padded([], log=False) == (0, 1.05)
+
+
+def test_no_axis_zooms_in_on_rounding():
+    """Norms of the powers of an orthogonal matrix: 1 up to single precision, which is no growth."""
+    for log in (False, True):
+        low, high = padded([1.0, 1.0 + 3e-7, 1.0 - 2e-7], log=log)
+        assert high - low > 0.5
+    low, high = padded([1.0, 1.001], log=False)
+    assert high - low < 0.01

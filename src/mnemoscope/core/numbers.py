@@ -71,7 +71,8 @@ def interval(value: float | None, lower: float | None, upper: float | None) -> s
     counts = any(isinstance(each, int) and 0 < abs(each) < _WHOLE for each in finite)  # which stand in full
     plain = counts or _is_plain(max(finite, key=abs, default=0.0), error)
     middle, low, high = (number(each, error=error, plain=plain) for each in (value, lower, upper))
-    return f"{middle} ({low} to {high})"
+    # What is narrower than the digits that are written has nothing to show: "1.0000000 (1.0000000 to 1.0000000)".
+    return number(value) if low == middle == high else f"{middle} ({low} to {high})"
 
 
 def raised(power: int) -> str:

@@ -147,7 +147,7 @@ class Comparison:
         bold = {(1 + row, 1 + place) for row, line in enumerate(self.lines) for place in line.best}
         return Table(
             name="comparison",
-            title=f"{' and '.join(row.label for row in self.rows)}",
+            title="Side by side",
             columns=columns,
             rows=cells,
             bold=frozenset(bold),

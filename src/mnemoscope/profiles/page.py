@@ -17,6 +17,7 @@ from mnemoscope.profiles.quantity import Quantity
 from mnemoscope.profiles.row import Estimate, NetworkFacts, Row
 from mnemoscope.profiles.section import ProfileSection
 from mnemoscope.profiles.verdict import Verdict, scorecard
+from mnemoscope.profiles.verdict.statements import listed
 from mnemoscope.report import Curves, Entry, Headline, Page, Section
 
 __all__ = ["build_page", "keyed", "read_as"]
@@ -77,7 +78,7 @@ def build_page(
     if comparison is not None and (grown := comparison.growth()) is not None:
         drawn.insert(0, grown)
     return Page(
-        title=" and ".join(row.label for row in subjects) if len(subjects) < 4 else f"{len(subjects)} networks",
+        title=listed([row.label for row in subjects]) if len(subjects) < 4 else f"{len(subjects)} networks",
         subtitle=_subtitle(subjects, about_references),
         entries=[*(_entry(row, "subject") for row in subjects), *(_entry(row, "reference") for row in references)],
         summary=() if scores or comparison else _summary(sections, subjects),

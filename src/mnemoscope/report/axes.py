@@ -11,6 +11,9 @@ from mnemoscope.report.figure import Number
 
 __all__ = ["Scale", "drawable", "padded"]
 
+_FLAT = 1e-5
+"""Share by which numbers differ that rounding in single precision makes: no axis zooms in on that."""
+
 
 @dataclass(frozen=True)
 class Scale:
@@ -57,9 +60,11 @@ def padded(values: Iterable[float], *, log: bool, decades: float = math.inf) -> 
     low, high = min(known, default=0.1 if log else 0.0), max(known, default=1.0)
     if log:
         low = max(low, high * 10**-decades, 1e-300)
+        if high - low <= _FLAT * high:
+            return low / 2, high * 2
         room = max(1.08, (high / low) ** 0.03)
         return low / room, high * room
-    if low == high:
+    if high - low <= _FLAT * max(abs(low), abs(high)):
         return low - (abs(low) or 1) / 2, high + (abs(high) or 1) / 2
     edge = 0.05 * (high - low)
     start = 0.0 if 0 <= low < high * 0.6 else low - edge

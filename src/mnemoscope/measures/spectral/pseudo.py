@@ -16,6 +16,7 @@ from mnemoscope.measures.registry import Cost, measure
 from mnemoscope.measures.spectral import large
 from mnemoscope.measures.spectral.kreiss import resolvent
 from mnemoscope.measures.spectral.powers import spectral_norm
+from mnemoscope.measures.spectral.pseudo_radius import MOST, pseudospectral_radius
 from mnemoscope.measures.spectral.schur import schur_form
 from mnemoscope.measures.spectral.state_matrix import state_matrix
 
@@ -41,7 +42,8 @@ class Pseudospectrum(Result):
     levels
         The epsilon of the contours.
     reach
-        For each level the largest modulus on the grid within that pseudospectrum; 0 where the grid misses it.
+        For each level the largest modulus within that pseudospectrum, by following its boundary; of more than 100 rows
+        that on the grid, 0 where the grid misses it.
     matrix
         What W is of the network.
     """
@@ -123,6 +125,9 @@ def _colours(count: int) -> list[str]:
     return ["#" + "".join(f"{part:02x}" for part in colour) for colour in mixed]
 
 
+_DIGITS = 7
+"""Digits that the eigenvalues of twice as many rows leave of how far the pseudospectra reach."""
+
 _COST = Cost(
     time={"G^2 S^2": 4e-8, "S^3": 4e-8}, memory="S^2", sizes={"G": "points"}, letters={"G": "points along a side"}
 )
@@ -169,7 +174,7 @@ def pseudospectrum(
     --------
     >>> found = pseudospectrum(np.diag(np.ones(9), -1), points=41, levels=(0.1, 0.01))
     >>> print(found)
-    spectral radius 0; pseudospectra reach to 0.6556 at epsilon 0.01, 0.9218 at epsilon 0.1
+    spectral radius 0; pseudospectra reach to 0.6695 at epsilon 0.01, 0.9246 at epsilon 0.1
     """
     count = positive_int("points", points)
     if count < 3:
@@ -189,11 +194,11 @@ def pseudospectrum(
     distance = _upper_bounds(source.matrix, axis) if form is None else _distances(form.upper, axis, symmetric=real)
     moduli = np.abs(axis[None, :] + 1j * axis[:, None])
     return Pseudospectrum(
-        status="bound" if bounded else "exact",
-        digits=None if bounded else 10,
+        status="bound" if bounded else "estimate" if n > MOST else "exact",
+        digits=None if bounded or n > MOST else _DIGITS,
         assumptions=(
             *(() if source.what == "the given matrix" else (f"W is {source.what}",)),
-            *((_BOUNDED,) if bounded else ()),
+            *((_BOUNDED,) if bounded else (_ESTIMATED,) if n > MOST else ()),
         ),
         cost=str(_COST),
         real=axis,
@@ -201,11 +206,17 @@ def pseudospectrum(
         distance=distance,
         eigenvalues=values,
         levels=edges,
-        reach=tuple(float(moduli[distance < edge].max(initial=0.0)) for edge in edges),
+        reach=tuple(
+            pseudospectral_radius(source.matrix, edge, values)
+            if n <= MOST and not bounded
+            else float(moduli[distance < edge].max(initial=0.0))
+            for edge in edges
+        ),
         matrix=source.what,
     )
 
 
+_ESTIMATED = "distances are exact at each point of the grid, how far pseudospectra reach is an estimate as fine as it"
 _BOUNDED = "distances are upper bounds, from an Arnoldi process: pseudospectra reach at least as far as is shown"
 
 

@@ -27,18 +27,23 @@ function digitsLeft(value, error) {
 function withInterval(value, lower, upper) {
   if (!finite(value) || !finite(lower) || !finite(upper) || lower === upper) return format(value);
   const error = (upper - lower) / 2;
-  return `${format(value, 4, error)} (${format(lower, 4, error)} to ${format(upper, 4, error)})`;
+  const [middle, low, high] = [value, lower, upper].map((each) => format(each, 4, error));
+  return low === middle && high === middle ? format(value) : `${middle} (${low} to ${high})`;
 }
+
+// Numbers that differ by less than rounding in single precision are one number: no axis zooms in on that.
+const FLAT = 1e-5;
+const flat = (low, high) => !(high - low > FLAT * Math.max(Math.abs(low), Math.abs(high)));
 
 function scale(low, high, from, to, log) {
   if (log) return logarithmic(low, high, from, to);
-  if (!(high > low)) [low, high] = [low - (Math.abs(low) || 1) / 2, high + (Math.abs(high) || 1) / 2];
+  if (flat(low, high)) [low, high] = [low - (Math.abs(low) || 1) / 2, high + (Math.abs(high) || 1) / 2];
   const at = (value) => from + ((value - low) / (high - low)) * (to - from);
   return { at, low, high, log, ticks: (count, whole) => linearTicks(low, high, count, whole) };
 }
 
 function logarithmic(low, high, from, to) {
-  if (!(high > low)) [low, high] = [low / 2, high * 2];
+  if (flat(low, high)) [low, high] = [low / 2, high * 2];
   const base = Math.log10(low), span = Math.log10(high) - base;
   const at = (value) => from + ((Math.log10(value) - base) / span) * (to - from);
   return { at, low, high, log: true, ticks: (count) => logTicks(low, high, count) };
