@@ -87,3 +87,28 @@ def test_names_that_leave_the_same_letters_have_pages(call, folder, fake):
         done = call("compare", *names, "--hidden", 3, "--seeds", 2, "--html", "page.html")
         assert done.exit_code == 0, done.stderr
         assert (folder / "page.html").is_file()
+
+
+def test_a_network_has_sizes_of_its_own(call_json):
+    found = call_json("compare", "lstm:hidden=3", "gru:parameters=60", "rnn", "--hidden", 4, "--quick", "--seeds", 2)
+    sizes = [row["network"]["hidden_size"] for row in found["profiles"]]
+    assert (sizes[0], sizes[2]) == (3, 4)
+    assert found["profiles"][1]["network"]["parameters"] in range(50, 71)
+
+
+def test_sizes_that_are_none(call):
+    for words, said in (
+        (("compare", "lstm:hidden=x", "gru"), "hidden must be a positive integer"),
+        (("profile", "lstm", "gru"), "mnemoscope compare lstm gru"),
+        (("profile", "rnn", "--sizes", "8"), "at least two positive integers"),
+        (("profile", "rnn", "--sizes", "8,16", "--hidden", 3), "neither --hidden nor --parameters"),
+    ):
+        done = call(*words)
+        assert done.exit_code == 2
+        assert said in done.stderr
+        assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_growth_with_size(call_json):
+    found = call_json("profile", "rnn", "--sizes", "2,4", "--quick", "--seeds", 2)
+    assert [row["network"]["hidden_size"] for row in found["profiles"]] == [2, 4]

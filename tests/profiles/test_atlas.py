@@ -16,6 +16,7 @@ from mnemoscope.profiles import Quantity, all_sections, atlas
 from mnemoscope.profiles.atlas.builder import jobs
 from mnemoscope.profiles.atlas.file import SCHEMA, SHIPPED, VARIABLE, read, thinned, write
 from mnemoscope.profiles.atlas.interpolation import at_parameters
+from mnemoscope.profiles.page import keyed
 from mnemoscope.profiles.row import SCHEMA as ROW_SCHEMA
 from mnemoscope.profiles.row import NetworkFacts, Row
 
@@ -157,9 +158,9 @@ def test_another_file_by_the_environment(tmp_path, monkeypatch):
 def test_references_have_as_many_parameters_or_are_none(parameters):
     found = atlas.rows_like(NetworkFacts(kind="recurrent", input_size=1, parameters=parameters))
     assert all(abs(each.network.parameters - parameters) <= 0.1 * parameters for each in found)
-    if 1100 <= parameters <= 65000:
+    if 1100 <= parameters <= 16000:
         assert len(found) == len(atlas.REFERENCES)
-    if parameters < 900 or parameters > 75000:
+    if parameters < 900 or parameters > 19000:
         assert not found
 
 
@@ -188,8 +189,18 @@ def test_interpolation_meets_what_was_measured_between():
             # Of spans twice as long as those of the whole atlas; their error is four times as large.
             far = abs(each.score(found.value) - each.score(known.value))
             inside.append(far <= 2 * 4 * found.blur + 2 * wide + 0.05)
-    assert len(inside) >= 25
+    assert len(inside) > 40
     assert np.mean(inside) > 0.85
+
+
+def test_every_section_is_drawn_beside_interpolated_rows():
+    """They have numbers and curves, and no eigenvalues."""
+    known = [each for each in read(SHIPPED).rows if not each.settings.quick]
+    quantities = [each for one in all_sections() for each in one.quantities]
+    first, *rows = keyed([known[0], *at_parameters(known, 2000, quantities)])
+    assert all(row.network.source.startswith("interpolated") for row in rows)
+    drawn = [one.draw([first, *rows], [first.key]) for one in all_sections() if first.section(one.name).done]
+    assert sum(each is not None for each in drawn) >= 5
 
 
 def test_interpolation_of_a_power_law_is_exact_and_keeps_scatter():
@@ -332,7 +343,6 @@ def reproduced(tmp_path, name, quick):
                 assert number.value == close
 
 
-@pytest.mark.xfail(reason="the atlas is built again when the verdict is done: its rows know no relative noise yet")
 def test_a_shipped_row_is_what_its_command_makes(tmp_path):
     reproduced(tmp_path, "gru", quick=True)
 

@@ -82,7 +82,7 @@ def build(
 ) -> None:
     """Measure the reference networks and write the atlas, row by row: stopped, it goes on where it was.
 
-    Rows that are in the file already are kept. The whole takes about 45 minutes of one core; a budget of 1024, three.
+    Rows that are in the file already are kept. The whole takes about 20 minutes of one core; a budget of 1024, three.
     """
     from mnemoscope.core.errors import choice
     from mnemoscope.profiles.atlas import build as build_rows

@@ -32,9 +32,15 @@ Networks = Annotated[
     list[str],
     typer.Argument(
         metavar="NETWORK NETWORK ..",
-        help="Names of `mnemoscope networks`, FILE.py:CLASS (this runs the file's code), or FILE.safetensors.",
+        help="Names of `mnemoscope networks`, FILE.py:CLASS (this runs the file's code), or FILE.safetensors; each may "
+        "have sizes and options of its own: lstm:hidden=32,layers=2.",
         show_default=False,
     ),
+]
+
+
+Transpose = Annotated[
+    bool, typer.Option("--transpose", help="In the LaTeX table of --export, networks are rows instead of columns.")
 ]
 
 
@@ -48,6 +54,7 @@ def compare(
     options: Set = None,
     html: Html = None,
     export: Export = None,
+    transpose: Transpose = False,
     force: Force = False,
     quick: Quick = False,
     fresh: Fresh = False,
@@ -60,24 +67,22 @@ def compare(
 ) -> None:
     """Profile several networks side by side, with their differences and how sure these are.
 
-    Sizes and --set are those of all networks that are built. Differences are to the first network: Welch intervals over
-    independent seeds, or paired ones where every seed draws the same weights for both.
+    Sizes and --set are those of all networks that are built, unless one has its own. Marks are against the first
+    network.
     """
     import shlex
 
     from mnemoscope.cli.options import named_values
-    from mnemoscope.cli.profile import run_profile, sizes_of
+    from mnemoscope.cli.profile import described, run_profile, sizes_of
     from mnemoscope.core.errors import Description, expected
-    from mnemoscope.nn import NetworkSpec
     from mnemoscope.profiles.subject import size_words
 
     if len(networks) < 2:
         raise expected("compare", "given at least two networks", Description(" ".join(networks)))
-    chosen = ProfileOptions(html, json, quick, fresh, seed, seeds, minutes, export, dry_run, train, force)
+    chosen = ProfileOptions(html, json, quick, fresh, seed, seeds, minutes, export, dry_run, train, force, transpose)
     chosen.settings()
     sizes, values = sizes_of(hidden, input_size, layers, parameters, count), named_values(options or (), "--set")
-    bare = [NetworkSpec(name) for name in networks]
-    specs = [each if each.trained else each.replace(**sizes, options=values) for each in bare]
+    specs = [described(name, sizes, values, several=True) for name in networks]
     words = [*map(shlex.quote, networks), *size_words(sizes)]
     words += [f"--set {shlex.quote(text)}" for text in options or ()]
     run_profile(f"mnemoscope compare {' '.join(words)}", specs, chosen)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +39,7 @@ __all__ = [
     "Seeds",
     "Set",
     "Train",
+    "described",
     "profile",
     "run_profile",
     "sizes_of",
@@ -133,8 +135,14 @@ DryRun = Annotated[
 ]
 
 
-Network = Annotated[
-    str,
+Sizes = Annotated[
+    str | None,
+    typer.Option(
+        "--sizes", metavar="N,N,..", help="Several hidden sizes: how its numbers grow.", rich_help_panel=_PANEL
+    ),
+]
+Networks = Annotated[
+    list[str],
     typer.Argument(
         metavar="NETWORK",
         help="A name of `mnemoscope networks`, FILE.py:CLASS (this runs the file's code), or FILE.safetensors.",
@@ -144,8 +152,9 @@ Network = Annotated[
 
 
 def profile(
-    network: Network,
+    networks: Networks,
     hidden: Hidden = None,
+    sizes: Sizes = None,
     input_size: InputSize = None,
     layers: Layers = None,
     parameters: Parameters = None,
@@ -169,14 +178,58 @@ def profile(
     seeds, a saved network with its own. Results are kept beside the page and taken up again after an interruption.
     """
     from mnemoscope.cli.options import named_values
-    from mnemoscope.nn import NetworkSpec
+    from mnemoscope.core.errors import UserError
     from mnemoscope.profiles.subject import network_words
 
+    if len(networks) > 1:
+        raise UserError(f"profile takes one network; several: mnemoscope compare {' '.join(networks)}")
     chosen = ProfileOptions(html, json, quick, fresh, seed, seeds, minutes, export, dry_run, train, force)
     chosen.settings()
-    sizes = sizes_of(hidden, input_size, layers, parameters, count)
-    spec = NetworkSpec(network, options=named_values(options or (), "--set")).replace(**sizes)
-    run_profile(f"mnemoscope profile {network_words(spec)}", [spec], chosen)
+    given = sizes_of(hidden, input_size, layers, parameters, count)
+    spec = described(networks[0], given, named_values(options or (), "--set"))
+    specs = [spec] if sizes is None else [spec.replace(hidden_size=size) for size in _several(sizes, spec)]
+    grown = "" if sizes is None else f" --sizes {sizes}"
+    run_profile(f"mnemoscope profile {network_words(spec, sized=sizes is None)}{grown}", specs, chosen)
+
+
+def _several(sizes: str, spec: NetworkSpec) -> list[int]:
+    """Return several hidden sizes, or raise about what is none."""
+    from mnemoscope.core.errors import UserError, expected
+
+    if spec.trained or "hidden_size" in spec.arguments or spec.parameters is not None:
+        raise UserError("--sizes needs a network that is built, and neither --hidden nor --parameters beside it")
+    found = [int(each) for each in sizes.split(",") if each.strip().isdigit()]
+    if len(found) != len(sizes.split(",")) or len(set(found)) < 2 or min(found) < 1:
+        raise expected("--sizes", "at least two positive integers, such as 16,32,64", sizes)
+    return sorted(set(found))
+
+
+_OWN = re.compile(r"(?P<network>.+?):(?P<own>[A-Za-z_][\w-]*=[^,]*(?:,[A-Za-z_][\w-]*=[^,]*)*)")
+_SIZES = {"hidden": "hidden_size", "input-size": "input_size", "layers": "num_layers", "parameters": "parameters"}
+
+
+def described(
+    network: str, sizes: Mapping[str, Any], options: Mapping[str, Any], *, several: bool = False
+) -> NetworkSpec:
+    """Return the network of a word such as ``lstm:hidden=32,layers=2``: its own sizes come before those of all.
+
+    One of `several` that has weights of its own keeps its sizes.
+    """
+    from mnemoscope.cli.options import named_values, size_of
+    from mnemoscope.nn import NetworkSpec
+
+    own = _OWN.fullmatch(network)
+    if own is None:
+        bare = NetworkSpec(network)
+        return bare if bare.trained and several else bare.replace(**sizes, options=options)
+    typed = dict(each.split("=", 1) for each in own["own"].split(","))
+    mine = {_SIZES[name]: size_of(name, value) for name, value in typed.items() if name in _SIZES}
+    rest = named_values([f"{name}={value}" for name, value in typed.items() if name not in _SIZES], "its options")
+    # A size of its own takes the place of a number of parameters for all, and the other way round.
+    clash = {"hidden_size": ("parameters", "count"), "parameters": ("hidden_size",)}
+    dropped = {each for name in mine for each in clash.get(name, ())}
+    kept = {name: value for name, value in sizes.items() if name not in dropped}
+    return NetworkSpec(own["network"]).replace(**{**kept, **mine}, options={**options, **rest})
 
 
 @dataclass(frozen=True)

@@ -114,15 +114,18 @@ def _named(spec: NetworkSpec) -> str:
     return "module" if spec.trained else spec.name
 
 
-def network_words(spec: NetworkSpec, input_size: int | None = None) -> str | None:
-    """Return the network as commands take it, with its sizes; None when no command can name it."""
+def network_words(spec: NetworkSpec, input_size: int | None = None, *, sized: bool = True) -> str | None:
+    """Return the network as commands take it, with its sizes; None when no command can name it.
+
+    Without `sized` the usual hidden size is not added.
+    """
     if not isinstance(spec.what, str):
         return None
     if spec.saved:
         return shlex.quote(spec.what)
     sizes = spec.arguments if input_size is None else {**spec.arguments, "input_size": input_size}
     usual = spec.parameters is None and spec.what in NETWORKS
-    if usual and getattr(NETWORKS[spec.what], "kind", None) == "recurrent":
+    if sized and usual and getattr(NETWORKS[spec.what], "kind", None) == "recurrent":
         sizes = {"hidden_size": DEFAULT_SIZES["hidden_size"], **sizes}
     given = [*size_words(sizes), *(f"--set {shlex.quote(f'{name}={value}')}" for name, value in spec.options.items())]
     return " ".join([shlex.quote(spec.what), *given])

@@ -26,7 +26,7 @@ REFERENCES = (
 )
 """The reference set: first-order, orthogonal, unitary, non-normal, gated and multiplicative networks."""
 
-BUDGETS = (2**10, 2**12, 2**14, 2**16)
+BUDGETS = (2**10, 2**12, 2**14)
 """Numbers of parameters of the recurrent part."""
 
 INPUT_SIZE = 1
@@ -55,10 +55,10 @@ Watch = Callable[[Job, str], None]
 
 
 def seeds_at(budget: int, quick: bool) -> int | None:
-    """Return how many sets of weights are measured: as many as a profile takes, and three at the two largest budgets.
+    """Return how many sets of weights are measured: as many as a profile takes, and three from 2^14 parameters on.
 
-    There a row takes minutes: at 2^16 parameters the state of a unitary network has 508 numbers, and its Fisher memory,
-    which takes the third power of that, 80 seconds of one core for every seed.
+    There a row takes up to minutes: the state of a unitary network has 254 numbers, and its Fisher memory takes the
+    third power of that.
     """
     return _FEW if budget >= _LARGE and not quick else None
 
@@ -71,7 +71,7 @@ def jobs(names: Sequence[str] = (), budgets: Sequence[int] = (), *, quick: bool 
     names
         Networks; none: the reference set.
     budgets
-        Numbers of parameters; none: all four.
+        Numbers of parameters; none: all three.
     quick
         Only those measured as a first look, or only the others; None: both.
     """

@@ -94,7 +94,11 @@ class SpectrumSection(ProfileSection):
     def figures(self, view: SectionView) -> Sequence[Figure]:
         """Return the eigenvalues, the norms of the powers, and the departure from normality."""
         plane = Plane(
-            points={row.key: [complex(*pair) for pair in view.data(row)["eigenvalues"]] for row in view.rows},
+            points={
+                row.key: [complex(*pair) for pair in found]
+                for row in view.rows
+                if (found := view.data(row).get("eigenvalues"))  # which no interpolation gives
+            },
             title="eigenvalues, at the first seed",
             marks=(Mark(kind="circle", label="unit circle", value=1.0),),
         )
