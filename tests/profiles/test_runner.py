@@ -1,6 +1,7 @@
 """The runner: its order, budget, interruptions, and what it makes of results; with parts that take no time."""
 
 import json
+import math
 from fractions import Fraction
 
 import pytest
@@ -42,7 +43,10 @@ def test_scalars_are_means_over_seeds_with_students_interval():
     assert found["unit"] == "steps"
     curve = row["parts"]["a"]["data"]
     assert curve["curve"] == pytest.approx([5.1, 10.2])
-    assert curve["curve_upper"][1] - curve["curve"][1] == pytest.approx(2 * 4.302652730 / 3**0.5)
+    # A curve above zero has its band on the logarithmic scale.
+    wide = math.exp(2 * 4.302652730 / 3**0.5 / 10.2)
+    assert curve["curve_upper"][1] == pytest.approx(10.2 * wide)
+    assert curve["curve_lower"][1] == pytest.approx(10.2 / wide)
     assert row["settings"]["seeds"] == [4, 5, 6]
 
 

@@ -146,7 +146,10 @@ def _merged_data(averaged: Sequence[str], found: Sequence[dict[str, Any]]) -> di
 
 def _column(curves: Sequence[list[Any]], index: int) -> Any:
     values = [curve[index] for curve in curves if isinstance(curve[index], int | float)]
-    return mean_interval(values) if values else None
+    if not values:
+        return None
+    # A curve that is above zero at every seed has a band above zero: on a logarithmic axis it would fall off the chart.
+    return mean_interval(values, least=0.0 if min(values) > 0 else None)
 
 
 def _finite(value: float | None) -> float | None:

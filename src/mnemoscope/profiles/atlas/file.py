@@ -122,8 +122,8 @@ _UNUSED = ("norms", "lengths", "memory", "work", "stderr")
 _POINTS = 16
 """The longest list that is kept: points of a curve, eigenvalues, exponents."""
 
-_VALUE, _SEED, _POINT, _BAND = 6, 4, 4, 3
-"""Digits of a scalar with its interval, of one seed, of a point of a curve, and of the band around it."""
+_VALUE, _SEED, _POINT = 6, 4, 4
+"""Digits of a scalar with its interval, of one seed, and of a point of a curve."""
 
 _KEPT = ("schema", "label", "network", "settings", "command", "budget", "environment")
 _WORDS = 120
@@ -146,7 +146,11 @@ def _section(found: SectionRow) -> dict[str, Any]:
     kept = _changed(
         SectionRow(status=found.status, reason=found.reason, seeds=found.seeds, version=found.version), SectionRow()
     )
-    data = {name: _list(name, value) for name, value in found.data.items() if name not in _UNUSED}
+    data = {
+        name: _list(value)
+        for name, value in found.data.items()
+        if name not in _UNUSED and not name.endswith(("_lower", "_upper"))  # bands: of subjects alone
+    }
     return {**kept, "data": data, "scalars": {name: _scalar(each) for name, each in found.scalars.items()}}
 
 
@@ -160,10 +164,10 @@ def _changed(found: Estimate | SectionRow, usual: Estimate | SectionRow) -> dict
     return {name: value for name, value in found.to_dict().items() if value != default[name]}
 
 
-def _list(name: str, value: Any) -> Any:
+def _list(value: Any) -> Any:
     """Return what a chart draws; lists of one length are cut at the same places: curves still meet their lags."""
     short = _cut(value) if isinstance(value, list) and len(value) > _POINTS else value
-    return _rounded(short, _BAND if name.endswith(("_lower", "_upper")) else _POINT)
+    return _rounded(short, _POINT)
 
 
 def _cut(values: list[Any]) -> list[Any]:
