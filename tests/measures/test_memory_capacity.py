@@ -433,3 +433,19 @@ def test_broken_weights_and_exploding_states():
         memory_capacity(network)
     with pytest.raises(UserError, match="stay finite"):
         memory_capacity((1e10 * np.eye(2), [1.0, 1.0]), exact=False)
+
+
+def test_of_large_states_products_are_tried_until_they_are_chance(monkeypatch):
+    """Against all products: what is left out is what chance alone would have added."""
+    layer = ms.nn.GRU(1, 24, generator=torch.Generator().manual_seed(0))
+    whole = memory_capacity(layer, degree=2, lag=60, samples=2048, threshold=True)
+    monkeypatch.setattr("mnemoscope.measures.capacity.estimate._SEARCHED", 8)
+    tried = []
+    recovered = Readout.recovered
+    monkeypatch.setattr(Readout, "recovered", lambda self, y: tried.append(y.shape[2]) or recovered(self, y))
+    found = memory_capacity(layer, degree=2, lag=60, samples=2048, threshold=True)
+    assert sum(tried) < 1000 < 61 + 61 * 62 // 2
+    np.testing.assert_allclose(found.curve, whole.curve, atol=1e-9)
+    assert whole.by_degree[1] - 0.3 <= found.by_degree[1] <= whole.by_degree[1] + 1e-9
+    assert found.by_degree[1] > 0.1
+    assert any("until 256" in each for each in found.assumptions)

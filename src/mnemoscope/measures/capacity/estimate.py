@@ -21,6 +21,7 @@ from mnemoscope.core.memory import require
 from mnemoscope.measures.capacity.network import Simulator
 
 __all__ = [
+    "CHUNK",
     "DISTRIBUTIONS",
     "Estimate",
     "EstimateSettings",
@@ -200,6 +201,8 @@ SEQUENCES = 32
 MOST_PRODUCTS = 4096
 CHUNK = 256
 SIGNIFICANT = 4.0
+_SEARCHED = 512
+"""Numbers in a state up to which all products are tried; beyond, until some hundreds in a row are chance."""
 
 
 @dataclass(frozen=True)
@@ -247,6 +250,8 @@ class Estimate(NamedTuple):
     chance: float
     size: int
     settled: bool
+    searched: bool
+    """Whether all products were tried; else those beyond some hundreds that were chance are taken for zero."""
 
 
 class _Plan(NamedTuple):
@@ -271,17 +276,24 @@ def estimate(simulator: Simulator, experiment: EstimateSettings, scale: float) -
     lags = plan.lags[0] + 1
     values = _table(inputs, plan, experiment)
     profile = np.zeros((experiment.degree, PARTS, lags))
-    for degree, factors, targets in _targets(values, plan, lags):
+    over = 0
+    for degree, factors, targets in _targets(values, plan, lags, ordered=size > _SEARCHED):
+        if degree == over:
+            continue
         found = readout.recovered(targets)
         if experiment.threshold:
             found = np.where(found.mean(axis=0) > SIGNIFICANT * readout.chance, found, 0.0)
+            if size > _SEARCHED and not found.any():
+                over = degree
         for part, row in enumerate(found):
             np.add.at(profile[degree - 1, part], longest_lag(factors, lags), row)
     totals = profile.sum(axis=(0, 2))
     # Each pair of parts is used twice, with the roles of training and scoring exchanged: half as many are independent.
     stderr = float(totals.std(ddof=1)) * np.sqrt(2 / PARTS)
     mean = profile.mean(axis=1)
-    return Estimate(mean, float(totals.mean()), float(stderr), readout.chance, size, _settled(mean[0], readout.chance))
+    return Estimate(
+        mean, float(totals.mean()), float(stderr), readout.chance, size, _settled(mean[0], readout.chance), not over
+    )
 
 
 def _plan(experiment: EstimateSettings, size: int) -> _Plan:
@@ -335,10 +347,15 @@ def _table(inputs: Float[np.ndarray, "time batch"], plan: _Plan, experiment: Est
     return table(flat, experiment.degree, experiment.distribution)
 
 
-def _targets(values: np.ndarray, plan: _Plan, lags: int) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
-    """Return all products of all degrees, some hundreds at a time: their degree, factors and values."""
+def _targets(values: np.ndarray, plan: _Plan, lags: int, ordered: bool) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+    """Return all products of all degrees, some hundreds at a time: their degree, factors and values.
+
+    `ordered` are those of short lags first: what fades is then at its end where some hundreds in a row are chance.
+    """
     for degree, lag in enumerate(plan.lags, start=1):
         chosen = products(degree, lag, lags)
+        if ordered:
+            chosen = chosen[np.argsort(longest_lag(chosen, lags), kind="stable")]
         for start in range(0, len(chosen), CHUNK):
             factors = chosen[start : start + CHUNK]
             found = values[factors[:, 0]].copy()

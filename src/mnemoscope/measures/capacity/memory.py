@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from mnemoscope.core.errors import UserError, choice
 from mnemoscope.core.result import Result, result
-from mnemoscope.measures.capacity.estimate import EstimateSettings, estimate, number_of_products, variance
+from mnemoscope.measures.capacity.estimate import CHUNK, EstimateSettings, estimate, number_of_products, variance
 from mnemoscope.measures.capacity.linear import LinearCapacity, finite_capacity, linear_capacity, noisy_capacity
 from mnemoscope.measures.capacity.network import (
     MOST_LINEAR_UNITS,
@@ -217,6 +217,7 @@ def memory_capacity(
         Square root of the ridge, as a share of the largest singular value of the standardised states.
     threshold
         Set estimates within four standard deviations of chance to zero, as Dambre et al. do; else they are unbiased.
+        Of states of more than 512 numbers products are then tried from short lags on, until 256 in a row are zero.
     exact
         Compute linear networks exactly; False: simulate them as any other.
     linearised
@@ -341,6 +342,9 @@ def _linear(
     return linear_capacity(W, v, asked.lag)
 
 
+_UNTIL = f"products were tried from short lags on, until {CHUNK} in a row were chance; the others count as zero"
+
+
 def _estimated(simulator: Simulator, asked: EstimateSettings) -> MemoryCapacity:
     found = estimate(simulator, asked, asked.scale)
     swept = [estimate(simulator, asked, float(each)) for each in asked.scales or ()]
@@ -352,6 +356,7 @@ def _estimated(simulator: Simulator, asked: EstimateSettings) -> MemoryCapacity:
         assumptions=(
             f"the input is white, {asked.distribution}, of scale {asked.scale:g}",
             *(() if found.settled or asked.horizon is not None else (unsettled,)),
+            *(() if found.searched else (_UNTIL,)),
         ),
         cost="O(T N^2 + T N M) time for T samples and M products, O(T N) memory",
         curve=found.profile[0],
