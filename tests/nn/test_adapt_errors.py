@@ -291,7 +291,7 @@ def test_wrong_kind():
         ({"input_size": 0}, "input_size must be a positive integer, got 0"),
         ({"input_size": "3"}, "input_size must be a positive integer, got '3'"),
         ({"batch_first": 1}, "batch_first must be True, False or None, got 1"),
-        ({"channels_first": "no"}, "channels_first must be True, False or None, got 'no'"),
+        ({"layout": "no"}, "layout must be the letters b, t and h in the order of the axes, such as bht, got 'no'"),
         ({"length": 2}, "length must be at least 3, got 2"),
         ({"keywords": 3}, "keywords must be names and values, got 3"),
         ({"state_name": 3}, "state_name must be the name of an argument, or several, got 3"),

@@ -174,9 +174,9 @@ def test_channels_first_and_computed_weights():
     torch.testing.assert_close(network(x), module(x.permute(1, 2, 0)).permute(2, 0, 1))
     twin = copy.deepcopy(network)
     torch.testing.assert_close(twin(x), network(x))
-    assert ms.adapt(module, channels_first=True).input_size == D
+    assert ms.adapt(module, layout="bht").input_size == D
     with pytest.raises(UserError, match="Conv1d must take an input of shape"):
-        ms.adapt(module, channels_first=False)
+        ms.adapt(module, layout="bth")
 
 
 @pytest.mark.parametrize("name", ["convolution", "attention", "recurrent inside"])

@@ -106,6 +106,8 @@ def capacity(
     plot: Plot = None,
     force: Force = False,
     json: Json = False,
+    *,
+    about: dict[str, Any],
 ) -> None:
     """Find the largest difficulty of a task that a network still learns.
 
@@ -145,7 +147,9 @@ def capacity(
     sizes: dict[str, Any] = {"hidden_size": hidden, "parameters": parameters, "count": count}
     own = named_values(options or (), "--set")
     with quiet():  # every network before the first training: a mistake in the last must not cost hours
-        networks = {depth: maker(network, chosen, num_layers=depth, options=own, **sizes) for depth in depths}
+        networks = {
+            depth: maker(network, chosen, num_layers=depth, options=own, about=about, **sizes) for depth in depths
+        }
     found = [_search(networks[depth], chosen, depth, len(depths), folder, settings, json) for depth in depths]
     compared = compare_capacities(found) if len(found) > 1 and seeds > 1 else []
     if plot is not None:

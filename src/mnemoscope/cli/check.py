@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
@@ -24,7 +24,7 @@ Factory = Annotated[
 ]
 
 
-def check(network: Factory, json: Json = False) -> None:
+def check(network: Factory, json: Json = False, *, about: dict[str, Any]) -> None:
     """Check that a network keeps the contract of torch.nn.RNN, and more; your own networks too."""
     from mnemoscope.nn.registry import get
     from mnemoscope.testing import CheckFailed, check_network

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -64,6 +64,8 @@ def compare(
     minutes: Budget = None,
     dry_run: DryRun = False,
     json: Json = False,
+    *,
+    about: dict[str, Any],
 ) -> None:
     """Profile several networks side by side, with their differences and how sure these are.
 
@@ -75,6 +77,8 @@ def compare(
     from mnemoscope.cli.options import named_values
     from mnemoscope.cli.profile import described, run_profile, sizes_of
     from mnemoscope.core.errors import Description, expected
+    from mnemoscope.core.plugins import is_location
+    from mnemoscope.nn.advice import about_words
     from mnemoscope.profiles.subject import size_words
 
     if len(networks) < 2:
@@ -82,7 +86,9 @@ def compare(
     chosen = ProfileOptions(html, json, quick, fresh, seed, seeds, minutes, export, dry_run, train, force, transpose)
     chosen.settings()
     sizes, values = sizes_of(hidden, input_size, layers, parameters, count), named_values(options or (), "--set")
-    specs = [described(name, sizes, values, several=True) for name in networks]
+    # Advice is for those that are not our own.
+    specs = [described(name, sizes, values, about if is_location(name) else {}, several=True) for name in networks]
     words = [*map(shlex.quote, networks), *size_words(sizes)]
     words += [f"--set {shlex.quote(text)}" for text in options or ()]
+    words += about_words(about)
     run_profile(f"mnemoscope compare {' '.join(words)}", specs, chosen)

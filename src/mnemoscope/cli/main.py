@@ -7,6 +7,8 @@ from typing import Annotated
 import typer
 
 from mnemoscope import __version__
+from mnemoscope.cli.adapt import adapt
+from mnemoscope.cli.advice import advised
 from mnemoscope.cli.atlas import app as atlas
 from mnemoscope.cli.capacity import capacity
 from mnemoscope.cli.check import check
@@ -32,7 +34,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (profile, compare, networks, show, cite, check, tasks, data, train, capacity, resume):
+for command in (profile, compare, adapt, check, train, capacity):
+    app.command()(advised(command))
+for command in (networks, show, cite, tasks, data, resume):
     app.command()(command)
 groups = {"measure": measure, "theory": theory, "task": task, "runs": runs, "study": study, "atlas": atlas}
 for name, group in groups.items():
@@ -52,7 +56,7 @@ Version = Annotated[bool, typer.Option("--version", help="Print the version.", c
 def mnemoscope(context: typer.Context, version: Version = False) -> None:
     """See how much a recurrent network can remember and express.
 
-    NETWORK is a name from the list of networks, or FILE.py:CLASS for one of your own.
+    NETWORK is a name from the list of networks, or FILE.py:CLASS or package.module:CLASS for one of your own.
     Every command takes --json. Exit codes: 0 success, 2 a mistake in what was given, 1 any other failure.
     """
     if context.invoked_subcommand is None:

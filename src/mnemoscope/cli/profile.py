@@ -171,6 +171,8 @@ def profile(
     minutes: Budget = None,
     dry_run: DryRun = False,
     json: Json = False,
+    *,
+    about: dict[str, Any],
 ) -> None:
     """Measure what a network remembers, beside established networks with as many parameters.
 
@@ -186,7 +188,7 @@ def profile(
     chosen = ProfileOptions(html, json, quick, fresh, seed, seeds, minutes, export, dry_run, train, force)
     chosen.settings()
     given = sizes_of(hidden, input_size, layers, parameters, count)
-    spec = described(networks[0], given, named_values(options or (), "--set"))
+    spec = described(networks[0], given, named_values(options or (), "--set"), about)
     specs = [spec] if sizes is None else [spec.replace(hidden_size=size) for size in _several(sizes, spec)]
     grown = "" if sizes is None else f" --sizes {sizes}"
     run_profile(f"mnemoscope profile {network_words(spec, sized=sizes is None)}{grown}", specs, chosen)
@@ -209,18 +211,23 @@ _SIZES = {"hidden": "hidden_size", "input-size": "input_size", "layers": "num_la
 
 
 def described(
-    network: str, sizes: Mapping[str, Any], options: Mapping[str, Any], *, several: bool = False
+    network: str,
+    sizes: Mapping[str, Any],
+    options: Mapping[str, Any],
+    about: Mapping[str, Any],
+    *,
+    several: bool = False,
 ) -> NetworkSpec:
     """Return the network of a word such as ``lstm:hidden=32,layers=2``: its own sizes come before those of all.
 
-    One of `several` that has weights of its own keeps its sizes.
+    One of `several` that has weights of its own keeps its sizes. `about` is what is said of a module by hand.
     """
     from mnemoscope.cli.options import named_values, size_of
     from mnemoscope.nn import NetworkSpec
 
     own = _OWN.fullmatch(network)
     if own is None:
-        bare = NetworkSpec(network)
+        bare = NetworkSpec(network, **about)
         return bare if bare.trained and several else bare.replace(**sizes, options=options)
     typed = dict(each.split("=", 1) for each in own["own"].split(","))
     mine = {_SIZES[name]: size_of(name, value) for name, value in typed.items() if name in _SIZES}
@@ -229,7 +236,7 @@ def described(
     clash = {"hidden_size": ("parameters", "count"), "parameters": ("hidden_size",)}
     dropped = {each for name in mine for each in clash.get(name, ())}
     kept = {name: value for name, value in sizes.items() if name not in dropped}
-    return NetworkSpec(own["network"]).replace(**{**kept, **mine}, options={**options, **rest})
+    return NetworkSpec(own["network"], **about).replace(**{**kept, **mine}, options={**options, **rest})
 
 
 @dataclass(frozen=True)

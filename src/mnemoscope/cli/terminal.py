@@ -17,7 +17,7 @@ import typer
 from rich.console import Console
 from typer.core import TyperGroup
 
-from mnemoscope.core.errors import UserError
+from mnemoscope.core.errors import Advised, UserError
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -182,6 +182,11 @@ class Commands(TyperGroup):
             sys.stdout.flush()
             if code not in (None, 0, FAILURE, MISTAKE):  # what Typer makes of Ctrl-C
                 code = _say("interrupted", FAILURE)
+        except Advised as error:
+            from mnemoscope.cli.advice import command_with
+
+            typed = options.get("args") or (args[0] if args and args[0] is not None else sys.argv[1:])
+            code = _say(f"{error.reason}; this works: {command_with(list(typed), error)}", MISTAKE)
         except BaseException as error:
             code = _code_of(error)
         sys.exit(code if isinstance(code, int) else 0)

@@ -81,6 +81,8 @@ def train(
     plot: Plot = None,
     force: Force = False,
     json: Json = False,
+    *,
+    about: dict[str, Any],
 ) -> None:
     """Train a network on a task, as a TOML file or these options say, record the run, and test it.
 
@@ -90,13 +92,15 @@ def train(
 
     from mnemoscope.cli.options import named_values
     from mnemoscope.core.errors import UserError
+    from mnemoscope.nn.advice import about_words
     from mnemoscope.runs import root
     from mnemoscope.training import Experiment, read_experiment
 
     changes = {"seed": seed, "iterations": iterations, "device": device}
     if task is None:
         given = {"--hidden": hidden, "--layers": layers, "--set": options, "--task-set": task_settings}
-        for flag, value in {**given, "--train": training}.items():
+        more = {about_words(about)[0] if about else "": about or None}
+        for flag, value in {**given, "--train": training, **more}.items():
             if value is not None:
                 raise UserError(f"{flag} belongs to NETWORK TASK, not to a file: give both, or write it into the file")
         if not what.endswith(".toml"):
@@ -109,7 +113,7 @@ def train(
         network = {"name": what} | {name: size for name, size in sizes.items() if size is not None}
         settings = {"iterations": 1000} | {name: value for name, value in changes.items() if value is not None}
         found = Experiment(
-            network | named_values(options or (), "--set"),
+            network | named_values(options or (), "--set") | about,
             {"name": task} | named_values(task_settings or (), "--task-set"),
             named_values(training or (), "--train") | settings,
         )

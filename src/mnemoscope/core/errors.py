@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import difflib
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-__all__ = ["MnemoscopeError", "UserError", "choice", "expected", "nearest", "positive_int"]
+__all__ = ["Advised", "MnemoscopeError", "UserError", "choice", "expected", "nearest", "positive_int"]
 
 
 class MnemoscopeError(Exception):
@@ -16,6 +16,17 @@ class MnemoscopeError(Exception):
 
 class UserError(MnemoscopeError, ValueError):
     """A mistake in what the caller gave. Its message is one line."""
+
+
+class Advised(UserError):
+    """A mistake that options mend which were tried: `flags` as they are typed, `python` as a call has them."""
+
+    def __init__(self, reason: str, flags: Sequence[str], python: str) -> None:
+        super().__init__(f"{reason}; add {' '.join(flags)} (in Python {python})")
+        self.reason, self.flags, self.python = reason, tuple(flags), python
+
+    def __reduce__(self) -> tuple[type[Advised], tuple[str, tuple[str, ...], str]]:
+        return type(self), (self.reason, self.flags, self.python)
 
 
 def expected(name: str, what: str, got: Any) -> UserError:

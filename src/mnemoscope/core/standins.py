@@ -109,6 +109,10 @@ _FINDER = _Finder()
 
 def stand_in(package: str) -> None:
     """Let an empty module stand in for a package whenever a file is read, and for nobody else."""
+    if package in _FINDER.packages:
+        return
+    if package in ("torch", "numpy", "mnemoscope") or package in sys.stdlib_module_names:
+        raise UserError(f"nothing can stand in for {package} (--stub)")
     if _FINDER not in sys.meta_path:
         sys.meta_path.insert(0, _FINDER)
     _FINDER.packages.add(package)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,11 +21,13 @@ from mnemoscope.core.arrays import ARRAYS
 from mnemoscope.core.errors import UserError, choice, expected, positive_int
 from mnemoscope.core.plugins import is_location, load_object
 from mnemoscope.core.seeds import check_seed, seed_of
+from mnemoscope.core.standins import stand_in
+from mnemoscope.nn.advice import checked_advice
 from mnemoscope.nn.construction import DEFAULT_SIZES, Built, construct, known_sizes, shaped_sizes
 from mnemoscope.nn.options import public_class
 from mnemoscope.nn.parameters import COUNTS, size_within
 from mnemoscope.nn.registry import NETWORKS, card, create, get
-from mnemoscope.nn.storage import load
+from mnemoscope.nn.storage import load, load_weights
 from mnemoscope.nn.tensor_classifier import TensorClassifier
 
 __all__ = ["DEFAULT_SIZES", "NETWORK_VERSION", "NetworkSpec", "Size"]
@@ -63,6 +66,10 @@ class NetworkSpec:
         Draws the weights.
     options, more
         Further arguments of the network's constructor, such as ``rank=8``.
+    advice
+        How a stranger's module is called, as `mnemoscope.nn.advice.ADVICE` names it: ``{"kind": "cell"}``.
+    weights
+        A file of trained weights of a class that is built: safetensors, or a state_dict that torch.save wrote.
 
     Examples
     --------
@@ -82,6 +89,8 @@ class NetworkSpec:
     readout_size: int = 0
     seed: int = 0
     options: Mapping[str, Any] = field(default_factory=dict)
+    advice: Mapping[str, Any] = field(default_factory=dict)
+    weights: str | None = None
     recorded: str | None = field(default=None, compare=False)
     """The digest of the file that `what` names, when this description was recorded."""
 
@@ -98,6 +107,8 @@ class NetworkSpec:
         readout_size: int = 0,
         seed: int = 0,
         options: Mapping[str, Any] | None = None,
+        advice: Mapping[str, Any] | None = None,
+        weights: str | os.PathLike[str] | None = None,
         **more: Any,
     ) -> None:
         values: dict[str, Any] = {
@@ -110,6 +121,8 @@ class NetworkSpec:
             "readout_size": readout_size,
             "seed": check_seed(seed),
             "options": {**(options or {}), **more},
+            "advice": checked_advice(advice),
+            "weights": None if weights is None else os.fspath(weights),
             "recorded": None,
         }
         for name, value in values.items():
@@ -123,17 +136,19 @@ class NetworkSpec:
             both = f"{self.hidden_size} and {self.parameters}"
             raise UserError(f"give hidden_size or parameters, not both: got {both}")
         given = {**self.sizes, **({} if self.parameters is None else {"parameters": 1}), **self.options}
-        if self.trained and given:
+        if self._complete and self.weights is not None:
+            raise UserError("weights (--weights) cannot be given: the network has weights of its own")
+        if self._complete and given:
             first = next(iter(given))
             flag = "--set" if first in self.options else _FLAGS[first]
             raise UserError(f"{first} ({flag}) cannot be given: a network with weights of its own has its sizes")
 
     def __hash__(self) -> int:
-        return hash((self.what, _frozen(self.arguments), _frozen(self.options)))
+        return hash((self.what, _frozen(self.arguments), _frozen(self.options), _frozen(self.advice)))
 
     def __repr__(self) -> str:
         what = repr(self.what) if isinstance(self.what, str) else self.name
-        words = {**self.arguments, **self.options}
+        words = {**self.arguments, **({"advice": dict(self.advice)} if self.advice else {}), **self.options}
         return f"NetworkSpec({', '.join([what, *(f'{name}={value!r}' for name, value in words.items())])})"
 
     @property
@@ -145,6 +160,11 @@ class NetworkSpec:
     @property
     def trained(self) -> bool:
         """Whether it comes with weights of its own; else the seed draws them."""
+        return self._complete or self.weights is not None
+
+    @property
+    def _complete(self) -> bool:
+        """Whether nothing can be chosen about it."""
         return self.saved or isinstance(self.what, nn.Module)
 
     @property
@@ -176,7 +196,8 @@ class NetworkSpec:
 
     def replace(self, **changes: Any) -> Self:
         """Return the description with other sizes, budget, seed or options."""
-        made = type(self)(changes.pop("what", self.what), **{**self.arguments, "options": self.options, **changes})
+        kept = {**self.arguments, "options": self.options, "advice": self.advice}
+        made = type(self)(changes.pop("what", self.what), **{**kept, **changes})
         object.__setattr__(made, "recorded", self.recorded)
         return made
 
@@ -197,10 +218,10 @@ class NetworkSpec:
         measure's inputs, which may have the same seed. Torch's own random numbers stay as they were. A module that
         does not keep the contract of a network is adapted.
         """
-        from mnemoscope.nn.adapt import adapt  # what reads strangers' modules is not needed to describe a network
+        from mnemoscope.nn.understanding import understood  # not needed to describe a network
 
         if isinstance(self.what, nn.Module):
-            return adapt(self.what)
+            return understood(self.what, self.advice)
         self.check_unchanged()
         if self.saved:
             return load(self.what)
@@ -208,10 +229,9 @@ class NetworkSpec:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed_of(self.seed, "layer"))
             built = spec._construct()
-        network = adapt(built.module)
-        if built.notes and hasattr(network, "guesses"):
-            network.guesses = (*network.guesses, *built.notes)
-        return network
+        if self.weights is not None:
+            load_weights(built.module, self.weights)
+        return understood(built.module, self.advice, built.notes, name=self.name)
 
     def check_unchanged(self) -> None:
         """Raise when the file that the description names is not the one that it was recorded with."""
@@ -229,6 +249,8 @@ class NetworkSpec:
         found = {"version": NETWORK_VERSION, **named, **self.arguments}
         if self.options:
             found["options"] = {name: _as_json(name, value) for name, value in self.options.items()}
+        if self.advice:
+            found["advice"] = {name: _as_json(name, value) for name, value in self.advice.items()}
         digest = self.recorded or self.digest
         return found if digest is None else {**found, "digest": digest}
 
@@ -270,7 +292,7 @@ class NetworkSpec:
         budget = {"parameters": self.parameters, "count": self.count, "readout_size": self.readout_size}
         usual = {"parameters": None, "count": "recurrent", "readout_size": 0, "seed": 0}
         more = {name: value for name, value in {**budget, "seed": self.seed}.items() if value != usual[name]}
-        return {**self.sizes, **more}
+        return {**self.sizes, **more, **({} if self.weights is None else {"weights": self.weights})}
 
     def _at(self, size: int) -> Self:
         """Return the description of a network of this size."""
@@ -296,6 +318,8 @@ class NetworkSpec:
 
     def _construct(self) -> Built:
         """Return the module itself, as its constructor makes it, and what was done for it."""
+        for package in self.advice.get("stub", ()):
+            stand_in(package)
         if not isinstance(self.what, str):
             return construct(self.name, self.what, self.sizes, self.options)
         _check_ending(self.what)

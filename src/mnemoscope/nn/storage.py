@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
+from collections.abc import Collection
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,7 @@ from mnemoscope.nn.network import Network, rebuild
 from mnemoscope.nn.options import public_class
 from mnemoscope.nn.registry import NETWORKS, card, get
 
-__all__ = ["load", "safe_globals", "save", "weights_digest"]
+__all__ = ["load", "load_weights", "safe_globals", "save", "weights_digest"]
 
 FORMAT = "1"
 
@@ -80,6 +82,45 @@ def load(path: str | Path, *, device: torch.device | str | None = None) -> Any:
     except (KeyError, AttributeError, TypeError, ValueError, OverflowError, RecursionError, RuntimeError) as error:
         raise UserError(f"{str(path)!r} does not hold what its header says: {_brief(error)}") from error
     return layer
+
+
+def load_weights(module: nn.Module, path: str | Path) -> None:
+    """Fill a module with trained weights: safetensors, or a state_dict that torch.save wrote (weights_only=True).
+
+    A state_dict within a checkpoint (under ``state_dict``, ``model`` or the like) is found, and what all names begin
+    with (``model.``, ``module.``) may be missing in the module.
+    """
+    try:
+        content = read_regular(path)
+        if Path(path).suffix == ".safetensors":
+            found: Any = deserialised(content)
+        else:
+            found = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
+    except FileNotFoundError:
+        raise UserError(f"there is no file {str(path)!r}") from None
+    except Exception as error:  # torch.load raises whatever its file makes it raise
+        raise UserError(f"{str(path)!r} holds no weights that can be read safely: {_brief(error)}") from error
+    for key in ("state_dict", "model_state_dict", "model", "net", "weights"):
+        found = found[key] if isinstance(found, dict) and isinstance(found.get(key), dict) else found
+    if not isinstance(found, dict) or not all(isinstance(value, torch.Tensor) for value in found.values()):
+        raise UserError(f"{str(path)!r} must hold a state_dict, names and tensors, got a {type(found).__name__}")
+    names = {name: tuple(tensor.shape) for name, tensor in module.state_dict().items()}
+    tensors = _renamed(found, names)
+    for name, shape in names.items():
+        if name not in tensors or tuple(tensors[name].shape) != shape:
+            came = "none" if name not in tensors else str(tuple(tensors[name].shape))
+            raise UserError(
+                f"{str(path)!r} must have {name!r} of shape {shape}, got {came}: give the sizes that it was trained with"
+            )
+    module.load_state_dict({name: tensors[name] for name in names})
+
+
+def _renamed(found: dict[str, torch.Tensor], wanted: Collection[str]) -> dict[str, torch.Tensor]:
+    """Return tensors without the words that stand before all wanted names, where that finds more of them."""
+    dotted = [name.split(".") for name in found]
+    starts = {".".join(parts[:count]) + "." for parts in dotted for count in range(1, len(parts))}
+    options = [found, *({n.removeprefix(s): t for n, t in found.items() if n.startswith(s)} for s in sorted(starts))]
+    return max(options, key=lambda each: sum(name in each for name in wanted))
 
 
 def safe_globals() -> list[Any]:

@@ -186,6 +186,8 @@ def profile(
     train_minutes: float | None = None,
     fresh: bool = False,
     html: str | os.PathLike[str] | None = None,
+    advice: Mapping[str, Any] | None = None,
+    weights: str | os.PathLike[str] | None = None,
     **more: Any,
 ) -> Profile:
     """Measure what a network remembers, and set it beside established networks with as many parameters.
@@ -214,6 +216,8 @@ def profile(
         Measure the references too, at exactly as many parameters, instead of taking them from the table.
     html
         Where to write the page; results are then kept beside it, and taken up again.
+    advice, weights
+        How a stranger's module is called, and a file of its trained weights, as `NetworkSpec` takes them.
 
     Returns
     -------
@@ -233,16 +237,21 @@ def profile(
         parameters=parameters,
         count=count,
         options={**(options or {}), **more},
+        advice=advice,
+        weights=weights,
     )
     settings = Settings(quick=quick, seed=seed, seeds=seeds, budget=budget, train_minutes=train_minutes)
     return _profiled([spec], settings, fresh, html)
+
+
+_SPEC = (*DEFAULT_SIZES, "parameters", "count", "advice", "weights")
 
 
 def compare(*networks: Any, quick: bool = False, seed: int = 0, seeds: int | None = None, **more: Any) -> Profile:
     """Profile several networks side by side: each a name, file, class or module, or a `NetworkSpec`."""
     if len(networks) < 2:
         raise expected("compare", "called with at least two networks", list(networks))
-    own: dict[str, Any] = {name: more.pop(name) for name in (*DEFAULT_SIZES, "parameters", "count") if name in more}
+    own: dict[str, Any] = {name: more.pop(name) for name in _SPEC if name in more}
     budget, fresh, html = more.pop("budget", None), more.pop("fresh", False), more.pop("html", None)
     minutes = more.pop("train_minutes", None)
     specs = [each if isinstance(each, NetworkSpec) else _spec(each, own, more) for each in networks]

@@ -14,6 +14,7 @@ from torch import nn
 
 from mnemoscope import __version__
 from mnemoscope.nn import NetworkSpec
+from mnemoscope.nn.advice import about_words
 from mnemoscope.nn.construction import DEFAULT_SIZES
 from mnemoscope.nn.options import public_class
 from mnemoscope.nn.parameters import count_parameters
@@ -69,6 +70,7 @@ def fingerprint(spec: NetworkSpec, network: Any, quick: bool) -> str:
         "source": source_of(spec),
         "sizes": spec.sizes,
         "options": {name: repr(value) for name, value in spec.options.items()},
+        "advice": {name: repr(value) for name, value in spec.advice.items()},
         "weights": weights_digest(network),
         "structure": repr(network),
         "file": spec.digest,
@@ -99,7 +101,7 @@ def python_call(specs: Sequence[NetworkSpec], settings: Settings, fresh: bool) -
     """Return the line of Python that makes a profile again."""
     chosen = {"quick": settings.quick, "seed": settings.seed, "seeds": settings.seeds, "fresh": fresh}
     more = {name: value for name, value in chosen.items() if value}
-    given = [{**each.arguments, **each.options} for each in specs if not each.trained]
+    given = [_given(each) for each in specs if not each.trained or each.weights is not None]
     shared = all(one == given[0] for one in given)
     if given and shared:
         more = {**given[0], **more}
@@ -108,10 +110,14 @@ def python_call(specs: Sequence[NetworkSpec], settings: Settings, fresh: bool) -
     return f"ms.{function}({', '.join([*names, *(f'{name}={value!r}' for name, value in more.items())])})"
 
 
+def _given(spec: NetworkSpec) -> dict[str, Any]:
+    return {**spec.arguments, **({"advice": dict(spec.advice)} if spec.advice else {}), **spec.options}
+
+
 def _named(spec: NetworkSpec) -> str:
     if isinstance(spec.what, str):
         return repr(spec.what)
-    return "module" if spec.trained else spec.name
+    return "module" if isinstance(spec.what, nn.Module) else spec.name
 
 
 def network_words(spec: NetworkSpec, input_size: int | None = None, *, sized: bool = True) -> str | None:
@@ -128,7 +134,7 @@ def network_words(spec: NetworkSpec, input_size: int | None = None, *, sized: bo
     if sized and usual and getattr(NETWORKS[spec.what], "kind", None) == "recurrent":
         sizes = {"hidden_size": DEFAULT_SIZES["hidden_size"], **sizes}
     given = [*size_words(sizes), *(f"--set {shlex.quote(f'{name}={value}')}" for name, value in spec.options.items())]
-    return " ".join([shlex.quote(spec.what), *given])
+    return " ".join([shlex.quote(spec.what), *given, *about_words({"advice": spec.advice, "weights": spec.weights})])
 
 
 def size_words(sizes: Mapping[str, Any]) -> list[str]:

@@ -131,6 +131,8 @@ def rebuild_layer(spec: Mapping[str, Any]) -> Any:
             "call fit with the same arguments and folder, and it goes on"
         )
     described = {name: spec[name] for name in ("options", "digest") if name in spec}
+    options = dict(described["options"])
+    described |= {name: options.pop(name) for name in ("advice", "weights") if name in options} | {"options": options}
     network = NetworkSpec.from_dict({"version": NETWORK_VERSION, "what": spec["name"], **described})
     return network.build().to(getattr(torch, spec["dtype"]))
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from mnemoscope.cli.advice import ADVICE_OPTIONS, about_of
 from mnemoscope.cli.measure.application import (
     LINEAR,
     Source,
@@ -63,7 +64,8 @@ class _Results:
 
 def _run_all(*, quick: bool, json: bool, option: list[str] | None, **given: Any) -> None:
     files = {flag: [path] for flag in LINEAR if (path := given.pop(flag)) is not None}
-    source = Source(files=files, option=tuple(option or ()), **given)
+    about = about_of({name: given.pop(name) for name in ADVICE_OPTIONS})
+    source = Source(files=files, option=tuple(option or ()), about=about, **given)
     if (source.network is None) == (not files):
         raise UserError("measure all needs a network: its name or file, or --matrix and --input; one of the two")
     with quiet():

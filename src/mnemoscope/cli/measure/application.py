@@ -10,6 +10,7 @@ import numpy as np
 import torch
 import typer
 
+from mnemoscope.cli.advice import ADVICE_OPTIONS
 from mnemoscope.cli.options import Option, named_values, options_of, size_of
 from mnemoscope.core import arrays
 from mnemoscope.core.arrays import read_array
@@ -84,6 +85,7 @@ def network_parameters() -> dict[str, tuple[Any, Any]]:
         "network": (Annotated[str | None, argument], None),
         **sizes,
         "option": (Annotated[list[str] | None, option], None),
+        **ADVICE_OPTIONS,
     }
 
 
@@ -103,6 +105,8 @@ class Source:
         Options of the network, each ``NAME=VALUE``.
     seed
         Draws the weights of a network that is built.
+    about
+        Advice on a stranger's module, and its trained weights.
     """
 
     network: str | None = None
@@ -112,6 +116,7 @@ class Source:
     layers: str | None = None
     option: tuple[str, ...] = ()
     seed: int = 0
+    about: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def label(self) -> str:
@@ -132,7 +137,7 @@ class Source:
         """Return the network: built with weights drawn from the seed, loaded, or made of matrices."""
         if self.network is None:
             return self._linear()
-        spec = NetworkSpec(self.network, seed=self.seed)
+        spec = NetworkSpec(self.network, seed=self.seed, **self.about)
         if spec.saved:
             self.refuse_sizes("a saved network has its own")
         return spec.replace(**self.sizes(), options=named_values(self.option)).build()

@@ -9,6 +9,7 @@ import typer
 from rich.table import Table
 from typer.core import TyperGroup
 
+from mnemoscope.cli.advice import about_of
 from mnemoscope.cli.terminal import Force, Json, check_output, console, error_console, print_json, quiet
 
 if TYPE_CHECKING:
@@ -152,7 +153,7 @@ def _run(
     flags = _flags(entry, LINEAR)
     files = {flag: given.pop(flag) for flag in flags if given.get(flag)}
     options = {name: option for name, option in measure_options(entry).items() if given.get(name) is not None}
-    values = {name: option.value(given[name]) for name, option in options.items()}
+    values = {name: option.value(given.pop(name)) for name, option in options.items()}  # before advice of that name
     if quick:
         values = {**(entry.quick or {}), **values}
     source = Source(files=files, **_source_facts(given))
@@ -168,7 +169,8 @@ def _run(
 
 def _source_facts(given: dict[str, Any]) -> dict[str, Any]:
     names = ("network", "hidden", "input_size", "layers", "seed")
-    return {name: given[name] for name in names if name in given} | {"option": tuple(given.get("option") or ())}
+    found = {name: given[name] for name in names if name in given}
+    return found | {"option": tuple(given.get("option") or ()), "about": about_of(given)}
 
 
 def _print_result(found: Result, plot: str | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -13,7 +14,8 @@ from torch.nn.parameter import is_lazy
 
 from mnemoscope.core.errors import Description, UserError, choice, expected, positive_int
 from mnemoscope.nn.adapt.adapted import AdaptedCell, AdaptedRecurrent, AdaptedSequence
-from mnemoscope.nn.adapt.call import Key, arguments_of
+from mnemoscope.nn.adapt.call import ORDERS, STEPS, Key, arguments_of
+from mnemoscope.nn.adapt.filling import fillings
 from mnemoscope.nn.adapt.plan import Plan, Unusable
 from mnemoscope.nn.adapt.probe import Advice, Probe, call_text, undisturbed
 from mnemoscope.nn.adapt.search import Raised
@@ -33,13 +35,14 @@ def adapt(
     *,
     input_size: int | None = None,
     batch_first: bool | None = None,
-    channels_first: bool | None = None,
-    init_state: Callable[..., Any] | None = None,
+    layout: str | None = None,
+    init_state: Callable[..., Any] | str | None = None,
     state_name: str | tuple[str, ...] | None = None,
     output: int | str | None = None,
     state: Key = None,
     length: int | None = None,
     keywords: Mapping[str, Any] | None = None,
+    method: str | None = None,
 ) -> Any:
     """Wrap a module that does not keep torch.nn.RNN's contract into a network that does.
 
@@ -60,10 +63,12 @@ def adapt(
     batch_first
         Whether the network reads (batch, time, features); by default (time, batch, features). In which order the
         module reads them is found out.
-    channels_first
-        Whether the module reads (batch, features, time), as torch.nn.Conv1d does.
+    layout
+        The axes that the module reads, b, t and h for batch, time and features: ``"bht"`` as torch.nn.Conv1d does;
+        ``"1bh"`` or ``"b1h"`` of a cell that wants an axis for its one step.
     init_state
-        Called with the batch size; returns the module's own state before the first input.
+        Called with the batch size; returns the module's own state before the first input. Or the name of a method of
+        the module that does so.
     state_name
         The argument of forward that takes the state; several take its parts.
     output, state
@@ -72,6 +77,8 @@ def adapt(
         A number of steps to try a module with that does not take every length.
     keywords
         Further arguments of the module's forward, given at every call.
+    method
+        The method that is called instead of forward.
 
     Returns
     -------
@@ -96,17 +103,32 @@ def adapt(
         kind=kind,
         input_size=None if input_size is None else positive_int("input_size", input_size),
         batch_first=_flag("batch_first", batch_first),
-        channels_first=_flag("channels_first", channels_first),
-        init_state=_maker(init_state),
-        state_name=_names(module, state_name),
+        layout=_layout(layout),
+        method=_method(module, "method", method),
+        init_state=_maker(module, init_state),
+        state_name=_names(module, state_name, method),
         output=output,
         state=state,
         length=_length(length),
         keywords=_keywords(keywords),
     )
     with undisturbed(module):
-        found, plan = _plan(Probe(module, advice))
+        found, plan = _filled(Probe(module, advice))
     return _CLASSES[found](module, plan, bool(batch_first))
+
+
+def _filled(probe: Probe) -> tuple[str, Plan]:
+    """Find the plan; what forward needs besides is filled with usual values, which is said."""
+    missing, given = probe.signature.missing, probe.advice
+    filled = [*fillings(missing, False), *fillings(missing, True)] if missing else []
+    for values in filled:
+        probe.advice = replace(given, keywords={**given.keywords, **values})
+        with suppress(UserError):
+            found, plan = _plan(probe)
+            said = ", ".join(f"{name}={value!r}" for name, value in values.items())
+            return found, replace(plan, guesses=(*plan.guesses, f"its forward gets {said} at every call"))
+    probe.advice = given
+    return _plan(probe)
 
 
 def _plan(probe: Probe) -> tuple[str, Plan]:
@@ -219,13 +241,32 @@ def _flag(name: str, value: Any) -> bool | None:
     return value
 
 
-def _names(module: nn.Module, value: Any) -> tuple[str, ...] | None:
+def _layout(value: Any) -> str | None:
+    """Return an order of axes: of several letters for the features, one."""
+    if value is None:
+        return None
+    found = re.sub("[hfcnx]", "d", value.lower()).upper() if isinstance(value, str) else ""
+    if found not in (*ORDERS, *STEPS):
+        raise expected("layout", "the letters b, t and h in the order of the axes, such as bht", value)
+    return found
+
+
+def _method(module: nn.Module, what: str, value: Any) -> Any:
+    if value is None or callable(getattr(module, value, None) if isinstance(value, str) else None):
+        return value
+    own = [
+        n for n in dir(module) if not n.startswith("_") and not hasattr(nn.Module, n) and callable(getattr(module, n))
+    ]
+    raise expected(what, f"a method of {type(module).__name__}: {', '.join(own) or 'it has none of its own'}", value)
+
+
+def _names(module: nn.Module, value: Any, method: str | None) -> tuple[str, ...] | None:
     names = (value,) if isinstance(value, str) else value
     if names is None:
         return None
     if not isinstance(names, tuple | list) or not names or not all(isinstance(name, str) for name in names):
         raise expected("state_name", "the name of an argument, or several", value)
-    known = arguments_of(module)
+    known = arguments_of(module, method)
     open_ended = any(parameter.kind is parameter.VAR_KEYWORD for parameter in known)
     named = [parameter.name for parameter in known]
     for name in () if open_ended else names:
@@ -246,7 +287,10 @@ def _length(value: Any) -> int | None:
     return None if value is None else int(value)
 
 
-def _maker(init_state: Any) -> Callable[..., Any] | None:
+def _maker(module: nn.Module, init_state: Any) -> Callable[..., Any] | str | None:
+    if isinstance(init_state, str):
+        found: str = _method(module, "init_state", init_state)
+        return found
     if init_state is None or callable(init_state):
         made: Callable[..., Any] | None = init_state
         return made

@@ -12,17 +12,21 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils._pytree import tree_map
 
+from mnemoscope.nn.adapt.filling import Spread, flags_of
 from mnemoscope.nn.adapt.torch_kernels import PlainKernels
 from mnemoscope.nn.ops.scan import transforming
 
 __all__ = [
     "ABSENT",
     "ORDERS",
+    "STEPS",
     "Call",
     "Key",
     "Signature",
     "arguments_of",
+    "arranged",
     "is_output_name",
     "is_state_name",
     "parts",
@@ -36,8 +40,11 @@ Key = None | int | str | tuple[int, ...]
 ABSENT: Any = inspect.Parameter.empty
 """In place of a state: none is given, and the module starts as it likes."""
 
-ORDERS = {"TBD": (0, 1, 2), "BTD": (1, 0, 2), "BDT": (1, 2, 0)}
+ORDERS = {"TBD": (0, 1, 2), "BTD": (1, 0, 2), "BDT": (1, 2, 0), "TDB": (0, 2, 1), "DTB": (2, 0, 1), "DBT": (2, 1, 0)}
 """How the axes (time, batch, features) are turned for a module that reads them in another order."""
+
+STEPS = {"1BD": 0, "B1D": 1}
+"""Where a cell wants an axis of length 1 for the time."""
 
 _STATE = re.compile(
     r"(?:^|_)(?:h|c|s|m|hx|hxs|cx|cxs|hc|hid|hidden|states?|memory|mem|carry|caches?|key_values|prev|previous|past)"
@@ -67,6 +74,12 @@ class Call:
         The axes in which the module reads sequences, a key of `ORDERS`; None: it reads single steps.
     keywords
         What else it is given at every call.
+    method
+        What is called; None: the module itself.
+    output_order
+        The axes in which it returns sequences, where they are others than those in which it reads them.
+    copies
+        Whether it writes into the state that it gets, and has to be given a copy.
     """
 
     input_name: str | None = None
@@ -75,12 +88,23 @@ class Call:
     state: Key = None
     order: str | None = None
     keywords: Mapping[str, Any] = field(default_factory=dict)
+    method: str | None = None
+    output_order: str | None = None
+    copies: bool = False
+
+    @property
+    def whole(self) -> bool:
+        """Whether it reads whole sequences rather than single steps."""
+        return self.order is not None and self.order not in STEPS
 
     def returned(self, module: nn.Module, x: Tensor, state: Any = ABSENT) -> Any:
         """Call the module on ``(batch, input)``, or on ``(time, batch, input)`` where it reads sequences."""
-        x = x if self.order is None else x.permute(ORDERS[self.order])
+        x = x if self.order is None else arranged(x, self.order)
+        if self.copies and state is not ABSENT:
+            x, state = x.clone(), tree_map(lambda leaf: leaf.clone() if isinstance(leaf, Tensor) else leaf, state)
         arguments = [] if self.input_name else [x]
-        named = dict(self.keywords) | ({self.input_name: x} if self.input_name else {})
+        named = {n: v.like(x) if isinstance(v, Spread) else v for n, v in self.keywords.items()}
+        named |= {self.input_name: x} if self.input_name else {}
         if state is not ABSENT and not self.state_names:
             arguments.append(state)
         elif state is not ABSENT and len(self.state_names) == 1:
@@ -89,14 +113,17 @@ class Call:
             each = [None] * len(self.state_names) if state is None else state
             named |= dict(zip(self.state_names, each, strict=True))
         with PlainKernels() if transforming() else nullcontext():
-            return module(*arguments, **named)
+            return getattr(module, self.method or "__call__")(*arguments, **named)
 
     def output_of(self, returned: Any) -> Tensor:
         """Return the output as ``(batch, output)`` or ``(time, batch, output)`` real numbers."""
         y: Tensor = pick(returned, self.output)
-        axes = 1 if self.order is None else 2
-        if self.order is not None:
-            turned = ORDERS[self.order]
+        order = self.output_order or self.order
+        if order in STEPS:
+            y, order = y.squeeze(STEPS[order]) if y.dim() > 2 and y.shape[STEPS[order]] == 1 else y, None
+        axes = 1 if order is None else 2
+        if order is not None:
+            turned = ORDERS[order]
             y = y.movedim(tuple(range(y.dim()))[: len(turned)], turned[: y.dim()])
         y = y.flatten(axes) if y.dim() > axes else y.unsqueeze(-1)
         return torch.cat([y.real, y.imag], dim=-1) if y.is_complex() else y
@@ -109,6 +136,11 @@ class Call:
         """Call the module and return its output and its state."""
         returned = self.returned(module, x, state)
         return self.output_of(returned), self.state_of(returned)
+
+
+def arranged(x: Tensor, order: str) -> Tensor:
+    """Return (time, batch, features), or (batch, features) of one step, with the axes that a module reads."""
+    return x.unsqueeze(STEPS[order]) if order in STEPS else x.permute(ORDERS[order])
 
 
 def pick(returned: Any, key: Key) -> Any:
@@ -162,10 +194,10 @@ def is_state_name(name: Any) -> bool:
     return isinstance(name, str) and bool(_STATE.search(name)) and not _NO_STATE.search(name)
 
 
-def arguments_of(module: nn.Module) -> list[inspect.Parameter]:
+def arguments_of(module: nn.Module, method: str | None = None) -> list[inspect.Parameter]:
     """Return the arguments of a module's forward, or those of a function that takes any where they are hidden."""
     try:
-        return list(inspect.signature(module.forward).parameters.values())
+        return list(inspect.signature(getattr(module, method or "forward")).parameters.values())
     except (AttributeError, TypeError, ValueError):
         return list(inspect.signature(lambda *_, **__: None).parameters.values())
 
@@ -184,21 +216,34 @@ class Signature:
         Whether forward cannot be called without a state.
     missing
         Arguments without a default that are neither input nor state.
+    keywords
+        What it is given at every call.
+    flags
+        Switches that make it return its state.
     """
 
     input_name: str | None
     states: tuple[tuple[str, ...], ...]
     required: bool
     missing: tuple[str, ...]
+    keywords: Mapping[str, Any] = field(default_factory=dict)
+    flags: Mapping[str, bool] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, module: nn.Module, state_name: tuple[str, ...] | None, keywords: Mapping[str, Any]) -> Signature:
-        """Read the signature; `state_name` and `keywords` are what the user said."""
-        found = arguments_of(module)
+    def of(
+        cls,
+        module: nn.Module,
+        state_name: tuple[str, ...] | None,
+        keywords: Mapping[str, Any],
+        method: str | None = None,
+    ) -> Signature:
+        """Read the signature; `state_name`, `keywords` and `method` are what the user said."""
+        found = arguments_of(module, method)
         plain = [p for p in found if p.kind in (p.POSITIONAL_OR_KEYWORD, p.POSITIONAL_ONLY, p.KEYWORD_ONLY)]
         plain = [p for p in plain if p.name not in keywords]
         if any(p.kind is p.VAR_POSITIONAL for p in found) and len(plain) < 2:
-            return cls(None, (state_name or (),), False, ())
+            return cls(None, (state_name or (),), False, (), keywords)
+        flags = flags_of({p.name: p.default for p in plain})
         embeds = next((p.name for p in plain if p.name == "inputs_embeds"), None)
         rest = [p for p in plain[0 if embeds else 1 :] if p.name != embeds]
         needed = [p.name for p in rest if p.default is p.empty]
@@ -207,9 +252,9 @@ class Signature:
         required = list(state_name or ()) or [n for n in needed if n in statelike] or other[:1]
         missing = tuple(n for n in needed if n not in required)
         if required:
-            return cls(embeds, (tuple(required),), bool(set(required) & set(needed)), missing)
+            return cls(embeds, (tuple(required),), bool(set(required) & set(needed)), missing, keywords, flags)
         # Several optional ones are the parts of one state (h=None, c=None) before one of them is the whole; and
         # where none is called so, the second argument may still be one.
         together = [tuple(statelike)] if len(statelike) > 1 else []
         second = [p.name for p in rest[:1] if p.default is None and not _NEVER_STATE.search(p.name)]
-        return cls(embeds, (*together, *((name,) for name in statelike or second)), False, missing)
+        return cls(embeds, (*together, *((name,) for name in statelike or second)), False, missing, keywords, flags)

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_map
 
 from mnemoscope.core.errors import Description, UserError, expected
-from mnemoscope.nn.adapt.call import ABSENT, ORDERS, Call, Key, shown
+from mnemoscope.nn.adapt.call import ABSENT, Call, Key, Signature, arranged, shown
 from mnemoscope.nn.adapt.causality import Run
 from mnemoscope.nn.adapt.state import Filled, Made, counterpart, is_tensors
 
@@ -47,8 +47,9 @@ class Advice:
     kind: str | None = None
     input_size: int | None = None
     batch_first: bool | None = None
-    channels_first: bool | None = None
-    init_state: Callable[..., Any] | None = None
+    layout: str | None = None
+    method: str | None = None
+    init_state: Callable[..., Any] | str | None = None
     state_name: tuple[str, ...] | None = None
     output: Key = None
     state: Key = None
@@ -85,10 +86,18 @@ class Probe:
     @property
     def orders(self) -> list[str]:
         """The orders of axes in which the module could read sequences: the one that it states, else both."""
+        if self.advice.layout is not None:
+            return [self.advice.layout]
         stated = getattr(self.module, "batch_first", None)
         if isinstance(stated, bool):
             return ["BTD" if stated else "TBD"]
         return ["TBD", "BTD"] if self.advice.batch_first is False else ["BTD", "TBD"]
+
+    @property
+    def signature(self) -> Signature:
+        """What the arguments of the module's forward say, or of the method that the user named."""
+        advice = self.advice
+        return Signature.of(self.module, advice.state_name, advice.keywords, advice.method)
 
     def normal(self, *shape: int) -> Tensor:
         """Draw a standard normal input."""
@@ -100,7 +109,7 @@ class Probe:
         try:
             return call.returned(self.module, x.clone(), given)
         except Exception as error:
-            shape = tuple(x.permute(ORDERS[call.order]).shape if call.order else x.shape)
+            shape = tuple(arranged(x, call.order).shape if call.order else x.shape)
             raise CallFailed(error, shape) from error
 
     def begin(self, start: Any, batch: int | None = None) -> Any:

@@ -30,7 +30,7 @@ class Raised(UserError):
 
 def signature_of(probe: Probe, kind: str) -> Signature:
     """Read the arguments of the module, and refuse those that nobody can guess."""
-    signature = Signature.of(probe.module, probe.advice.state_name, probe.advice.keywords)
+    signature = probe.signature
     if signature.missing:
         name = signature.missing[0]
         call = call_text(kind=kind, keywords=f'{{"{name}": ...}}')

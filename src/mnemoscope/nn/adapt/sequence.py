@@ -9,7 +9,7 @@ from functools import partial
 from torch import Tensor, nn
 
 from mnemoscope.core.errors import UserError
-from mnemoscope.nn.adapt.call import Call, Signature
+from mnemoscope.nn.adapt.call import ORDERS, STEPS, Call, Signature
 from mnemoscope.nn.adapt.causality import Causality
 from mnemoscope.nn.adapt.plan import Plan, check_causality, check_examples, check_numbers, output_key
 from mnemoscope.nn.adapt.probe import Probe, call_text
@@ -18,11 +18,9 @@ from mnemoscope.nn.adapt.sizes import Width, input_widths
 
 __all__ = ["ORDER_WORDS", "plan_sequence"]
 
-ORDER_WORDS = {
-    "TBD": "(time, batch, features)",
-    "BTD": "(batch, time, features)",
-    "BDT": "(batch, features, time)",
-}
+_AXES = {"T": "time", "B": "batch", "D": "features", "1": "1"}
+ORDER_WORDS = {order: f"({', '.join(_AXES[axis] for axis in order)})" for order in (*ORDERS, *STEPS)}
+"""The order of axes, in words."""
 
 
 def plan_sequence(probe: Probe) -> Plan:
@@ -35,15 +33,14 @@ def plan_sequence(probe: Probe) -> Plan:
 
 
 def _attempts(probe: Probe, signature: Signature) -> Iterator[Attempt]:
-    channels = probe.advice.channels_first
-    orders = ["BDT"] if channels else probe.orders if channels is False else [*probe.orders, "BDT"]
+    orders = probe.orders if probe.advice.layout else [*probe.orders, "BDT"]
     for width in input_widths(probe.module, probe.advice.input_size):
         for order in orders:
             yield width, partial(_attempt, probe, signature, width, order)
 
 
 def _attempt(probe: Probe, signature: Signature, width: Width, order: str) -> Plan:
-    call = Call(signature.input_name, order=order, keywords=probe.advice.keywords)
+    call = Call(signature.input_name, order=order, keywords=signature.keywords, method=probe.advice.method)
     x = probe.normal(probe.time, probe.batch, width.size)
     returned = probe.call(call, x)
     call = replace(call, output=output_key(probe, returned, order))
@@ -64,7 +61,7 @@ def _words(probe: Probe, width: Width, call: Call, found: Causality) -> Iterator
         yield "it is a block over whole sequences without a state"
     if advice.input_size is None:
         yield f"it reads {width.size} numbers per step, as {width.why}"
-    if not advice.channels_first:
+    if advice.layout is None:
         yield f"it reads sequences as {ORDER_WORDS[call.order or 'BTD']}"
     if advice.output is None and call.output is not None:
         yield f"of what it returns, part {call.output!r} is the output"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import islice, product
@@ -13,7 +14,18 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
 from mnemoscope.core.errors import UserError
-from mnemoscope.nn.adapt.call import ABSENT, Call, Key, Signature, is_output_name, is_state_name, parts, pick, shown
+from mnemoscope.nn.adapt.call import (
+    ABSENT,
+    STEPS,
+    Call,
+    Key,
+    Signature,
+    is_output_name,
+    is_state_name,
+    parts,
+    pick,
+    shown,
+)
 from mnemoscope.nn.adapt.causality import Causality
 from mnemoscope.nn.adapt.plan import (
     Plan,
@@ -48,17 +60,27 @@ def plan_stateful(probe: Probe, kind: str) -> Plan:
             f"if one of its arguments is, or {call_text(kind='sequence')}"
         )
     hints = {"init_state": "lambda batch: ..."} if signature.required and probe.advice.init_state is None else {}
-    return search(probe, kind, hints, _attempts(probe, kind, signature))
+    if kind == "recurrent":
+        orders: list[str | None] = [order for order in probe.orders if order not in STEPS]
+        return search(probe, kind, hints, _attempts(probe, kind, signature, orders))
+    told = probe.advice.layout in STEPS
+    try:
+        return search(probe, kind, hints, _attempts(probe, kind, signature, [probe.advice.layout if told else None]))
+    except UserError:
+        # A cell may want an axis for its one step.
+        with suppress(UserError):
+            return search(probe, kind, hints, _attempts(probe, kind, signature, [] if told else list(STEPS)))
+        raise
 
 
 def takes_state(probe: Probe) -> bool:
     """Whether an argument of the module's forward could be a state, or the user says that there is one."""
-    return _state_told(probe) or bool(Signature.of(probe.module, probe.advice.state_name, probe.advice.keywords).states)
+    return _state_told(probe) or bool(probe.signature.states)
 
 
 def state_is_clear(probe: Probe) -> bool:
     """Whether that is beyond doubt: the argument is called as states are, or is needed, or the user says so."""
-    signature = Signature.of(probe.module, probe.advice.state_name, probe.advice.keywords)
+    signature = probe.signature
     called = any(is_state_name(name) for names in signature.states for name in names)
     return _state_told(probe) or called or signature.required
 
@@ -67,13 +89,14 @@ def _state_told(probe: Probe) -> bool:
     return any(advice is not None for advice in (probe.advice.init_state, probe.advice.state, probe.advice.state_name))
 
 
-def _attempts(probe: Probe, kind: str, signature: Signature) -> Iterator[Attempt]:
-    orders = [None] if kind == "cell" else probe.orders
+def _attempts(probe: Probe, kind: str, signature: Signature, orders: list[str | None]) -> Iterator[Attempt]:
     for width in input_widths(probe.module, probe.advice.input_size):
         for names in signature.states:
             answered: set[str | None] = set()
-            for start, order in product(_starts(probe, kind, signature, len(names)), orders):
-                call = Call(signature.input_name, names, order=order, keywords=probe.advice.keywords)
+            starts = _starts(probe, kind, signature, len(names))
+            for start, order, flags in product(starts, orders, [signature.flags, {}] if signature.flags else [{}]):
+                keywords = {**signature.keywords, **flags}
+                call = Call(signature.input_name, names, order=order, keywords=keywords, method=probe.advice.method)
                 # A module that starts by itself must be understood so; zeros of ours could be another start.
                 if not (answered and isinstance(start, Filled)):
                     yield width, partial(_attempt, probe, kind, width, call, start, answered)
@@ -119,7 +142,7 @@ def _attempt(probe: Probe, kind: str, width: Width, call: Call, start: Any, answ
     check_state(probe, call, x, begun)
     layout = Layout(describe(probe.begin(begun), probe.batch))
     invoke = _invoke(call, begun)
-    check_examples(probe, invoke, x if call.order else x.unsqueeze(0))
+    check_examples(probe, invoke, x if call.whole else x.unsqueeze(0))
     found = None if continues else _future(probe, invoke, width.size)
     output_size = call.output_of(returned).shape[-1]
     words = tuple(_words(probe, kind, width, call, begun, layout, found))
@@ -131,7 +154,7 @@ def _attempt(probe: Probe, kind: str, width: Width, call: Call, start: Any, answ
 def _invoke(call: Call, start: Start) -> Invoke:
     def invoke(module: nn.Module, x: Tensor) -> Tensor:
         state = start(module, x.shape[1], x.device, x.dtype)
-        return call(module, x, state)[0] if call.order else call(module, x[0], state)[0].unsqueeze(0)
+        return call(module, x, state)[0] if call.whole else call(module, x[0], state)[0].unsqueeze(0)
 
     return invoke
 

@@ -141,8 +141,9 @@ def maker(
     parameters: int | None,
     count: str,
     options: Mapping[str, Any],
+    about: Mapping[str, Any] | None = None,
 ) -> Builder:
-    """Return what builds the network of each seed."""
+    """Return what builds the network of each seed; `about` is advice on a stranger's module, and its weights."""
     if isinstance(network, Builder):
         return network
     if isinstance(network, nn.Module):
@@ -165,11 +166,12 @@ def maker(
         count=count,
         readout_size=task.output_size if parameters is not None else 0,
         options={**decided, **options},
+        **(about or {}),
     ).resolved()
     width = DEFAULT_SIZES["hidden_size"] if spec.hidden_size is None else spec.hidden_size
     deep = f", {layers} layers" if layers > 1 else ""
     name = network if isinstance(network, str) else getattr(network, "__name__", "network")
-    known = {"network": name, "hidden_size": width, "num_layers": layers, "options": dict(options)}
+    known = {"network": name, "hidden_size": width, "num_layers": layers, "options": dict(options), **(about or {})}
     size = "" if relational and spec.hidden_size is None else f" (n = {width}{deep})"
     return Builder(f"{name}{size}", lambda seed: spec.replace(seed=seed).build(), known)
 

@@ -1,0 +1,103 @@
+"""From a stranger's module to a network: advice followed, what was understood said in a sentence, remedies tried.
+
+`mnemoscope.nn.adapt` reads a module. This is what stands around it wherever a network is built from a description:
+the part that is meant, the line "read as ..", and, where reading fails, the one option that was tried and works.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+from torch import nn
+
+from mnemoscope.core.errors import Advised, UserError, expected
+from mnemoscope.core.loading import stranger
+from mnemoscope.nn.adapt import adapt
+from mnemoscope.nn.advice import adapt_arguments, typed_advice
+
+__all__ = ["understood"]
+
+_SECONDS = 60
+"""After which trying a module out is given up."""
+_PARTS = 8
+"""Modules inside that are tried."""
+
+
+def understood(
+    module: nn.Module, advice: Mapping[str, Any], notes: tuple[str, ...] = (), name: str | None = None
+) -> Any:
+    """Return a module as a network, with what was done for it among its guesses.
+
+    Parameters
+    ----------
+    module
+        The module.
+    advice
+        What the user said of it.
+    notes
+        What was done to build it, in plain words.
+    name
+        What it is called in errors.
+
+    Raises
+    ------
+    Advised
+        When it cannot be read, and other advice, which was tried, can mend that.
+    """
+    inner = _part(module, advice.get("part"))
+    name = name or type(module).__name__
+    try:
+        with stranger(f"trying {name} out", _SECONDS):
+            network = adapt(inner, **adapt_arguments(advice))
+    except UserError as error:
+        raise _remedied(module, advice, error) from error
+    if hasattr(network, "guesses"):
+        network.guesses = (*network.guesses, *_said(advice), *notes)
+    return network
+
+
+def _part(module: nn.Module, name: str | None) -> nn.Module:
+    """Return the module inside that is meant."""
+    if name is None:
+        return module
+    try:
+        return module.get_submodule(name)
+    except AttributeError:
+        known = ", ".join(name for name, _ in module.named_children()) or "it has none"
+        raise expected("part", f"a module inside {type(module).__name__}: {known}", name) from None
+
+
+def _said(advice: Mapping[str, Any]) -> Iterator[str]:
+    if "part" in advice:
+        yield f"its part {advice['part']} is measured alone"
+    for package in advice.get("stub", ()):
+        yield f"an empty module stands in for {package}"
+
+
+def _remedied(module: nn.Module, advice: Mapping[str, Any], error: UserError) -> UserError:
+    """Return the error with the first advice that works; as it is where none does."""
+    reason = str(error).split("; call")[0]
+    for remedy in _remedies(module, advice):
+        with suppress(UserError), stranger("trying it out", _SECONDS):
+            tried = {**advice, **remedy}
+            adapt(_part(module, tried.get("part")), **adapt_arguments(tried))
+            return Advised(reason, typed_advice(remedy), f"advice={remedy!r}")
+    return error
+
+
+def _remedies(module: nn.Module, advice: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    kinds = [kind for kind in ("recurrent", "cell", "sequence") if kind != advice.get("kind")]
+    if "kind" not in advice:
+        yield from ({"kind": kind} for kind in kinds)
+    parts = [(name, part) for name, part in module.named_modules() if name and any(True for _ in part.parameters())]
+    if "part" not in advice:
+        # A recurrent network inside, of which the module returns the last answer, or that it wraps otherwise.
+        named = [
+            name for name, part in parts if "cell" in name.lower() or isinstance(part, nn.RNNBase | nn.RNNCellBase)
+        ]
+        own = [name for name, part in parts if not type(part).__module__.startswith("torch.")]
+        yield from ({"part": name} for name in list(dict.fromkeys([*named, *own]))[:_PARTS])
+    if "kind" in advice:
+        yield from ({"kind": kind} for kind in kinds)
