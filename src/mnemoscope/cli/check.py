@@ -26,12 +26,14 @@ Factory = Annotated[
 
 def check(network: Factory, json: Json = False, *, about: dict[str, Any]) -> None:
     """Check that a network keeps the contract of torch.nn.RNN, and more; your own networks too."""
+    from mnemoscope.nn import NetworkSpec
     from mnemoscope.nn.registry import get
     from mnemoscope.testing import CheckFailed, check_network
 
     try:
         with quiet(), error_console().status(f"checking {network}"):
-            report = check_network(get(network))
+            # With advice it is the adapted network that is checked, of which nobody can choose the sizes.
+            report = check_network((lambda: NetworkSpec(network, **about).build()) if about else get(network))
     except CheckFailed as failure:
         if failure.report is None:
             raise

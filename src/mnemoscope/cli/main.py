@@ -36,8 +36,8 @@ app = typer.Typer(
 )
 for command in (profile, compare, adapt, check, train, capacity):
     app.command()(advised(command))
-for command in (networks, show, cite, tasks, data, resume):
-    app.command()(command)
+for plain in (networks, show, cite, tasks, data, resume):
+    app.command()(plain)
 groups = {"measure": measure, "theory": theory, "task": task, "runs": runs, "study": study, "atlas": atlas}
 for name, group in groups.items():
     app.add_typer(group, name=name)

@@ -231,7 +231,7 @@ class NetworkSpec:
             built = spec._construct()
         if self.weights is not None:
             load_weights(built.module, self.weights)
-        return understood(built.module, self.advice, built.notes, name=self.name)
+        return understood(built.module, self.advice, built.notes, built.input_size, self.name)
 
     def check_unchanged(self) -> None:
         """Raise when the file that the description names is not the one that it was recorded with."""

@@ -109,9 +109,8 @@ def load_weights(module: nn.Module, path: str | Path) -> None:
     for name, shape in names.items():
         if name not in tensors or tuple(tensors[name].shape) != shape:
             came = "none" if name not in tensors else str(tuple(tensors[name].shape))
-            raise UserError(
-                f"{str(path)!r} must have {name!r} of shape {shape}, got {came}: give the sizes that it was trained with"
-            )
+            wanted = f"{str(path)!r} must have {name!r} of shape {shape}"
+            raise UserError(f"{wanted}, got {came}: give the sizes that it was trained with")
     module.load_state_dict({name: tensors[name] for name in names})
 
 

@@ -26,7 +26,11 @@ _PARTS = 8
 
 
 def understood(
-    module: nn.Module, advice: Mapping[str, Any], notes: tuple[str, ...] = (), name: str | None = None
+    module: nn.Module,
+    advice: Mapping[str, Any],
+    notes: tuple[str, ...] = (),
+    input_size: Any = None,
+    name: str | None = None,
 ) -> Any:
     """Return a module as a network, with what was done for it among its guesses.
 
@@ -38,6 +42,8 @@ def understood(
         What the user said of it.
     notes
         What was done to build it, in plain words.
+    input_size
+        The width of its input, where its constructor was told one.
     name
         What it is called in errors.
 
@@ -50,12 +56,21 @@ def understood(
     name = name or type(module).__name__
     try:
         with stranger(f"trying {name} out", _SECONDS):
-            network = adapt(inner, **adapt_arguments(advice))
+            network = _adapted(inner, advice, None if "part" in advice else input_size)
     except UserError as error:
         raise _remedied(module, advice, error) from error
     if hasattr(network, "guesses"):
         network.guesses = (*network.guesses, *_said(advice), *notes)
     return network
+
+
+def _adapted(module: nn.Module, advice: Mapping[str, Any], input_size: Any) -> Any:
+    """Adapt a module; the width that its constructor was told is tried before others."""
+    given = adapt_arguments(advice)
+    if isinstance(input_size, int):
+        with suppress(UserError):
+            return adapt(module, input_size=input_size, **given)
+    return adapt(module, **given)
 
 
 def _part(module: nn.Module, name: str | None) -> nn.Module:

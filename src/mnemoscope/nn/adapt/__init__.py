@@ -18,6 +18,7 @@ from mnemoscope.nn.adapt.call import ORDERS, STEPS, Key, arguments_of
 from mnemoscope.nn.adapt.filling import fillings
 from mnemoscope.nn.adapt.plan import Plan, Unusable
 from mnemoscope.nn.adapt.probe import Advice, Probe, call_text, undisturbed
+from mnemoscope.nn.adapt.reading import reading
 from mnemoscope.nn.adapt.search import Raised
 from mnemoscope.nn.adapt.sequence import plan_sequence
 from mnemoscope.nn.adapt.stateful import plan_stateful, state_is_clear, takes_state
@@ -114,7 +115,10 @@ def adapt(
     )
     with undisturbed(module):
         found, plan = _filled(Probe(module, advice))
-    return _CLASSES[found](module, plan, bool(batch_first))
+        plan = replace(plan, length=advice.length)
+        network = _CLASSES[found](module, plan, bool(batch_first))
+        network.reading = reading(network, found, plan)
+    return network
 
 
 def _filled(probe: Probe) -> tuple[str, Plan]:
@@ -158,8 +162,7 @@ def _guessed(probe: Probe) -> tuple[str, Plan]:
         except UserError as error:
             refused.append(error)
         else:
-            _check_unmistakable(probe, kind, plan)
-            return kind, plan
+            return _unmistakable(probe, kind, plan)
     with suppress(UserError):
         plan = plan_sequence(probe)
         # What has a state and remembers nothing without it is no block, but a cell that was not understood.
@@ -169,14 +172,16 @@ def _guessed(probe: Probe) -> tuple[str, Plan]:
     raise _clearest(probe, *refused)
 
 
-def _check_unmistakable(probe: Probe, kind: str, plan: Plan) -> None:
+def _unmistakable(probe: Probe, kind: str, plan: Plan) -> tuple[str, Plan]:
     """Refuse a cell that may as well be a block, whose second argument is something else than a state."""
     if kind == "recurrent" or state_is_clear(probe):
-        return
+        return kind, plan
     try:
-        plan_sequence(probe)
+        block = plan_sequence(probe)
     except UserError:
-        return
+        return kind, plan
+    if _remembers(block):  # a cell would not: it treats all axes but the last alike
+        return "sequence", block
     argument = " and ".join(plan.call.state_names) or "the second argument"
     calls = f"{call_text(kind='cell')} or {call_text(kind='sequence')}"
     raise UserError(f"cannot tell whether {argument} of {probe.name}.forward is a state; call {calls}")

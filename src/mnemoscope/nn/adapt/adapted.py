@@ -32,11 +32,17 @@ class _Adapted(Network):
         The module as it was given.
     guesses
         What was guessed about it, in plain words.
+    reading
+        What was understood of it, in one sentence.
+    fixed_length
+        The only number of steps that it takes; None: it takes every one.
     """
 
     declares: ClassVar[bool] = False
     module: nn.Module
     guesses: tuple[str, ...]
+    reading: str
+    fixed_length: int | None
 
     def __init__(self, module: nn.Module, plan: Plan, batch_first: bool) -> None:
         super().__init__()
@@ -47,6 +53,7 @@ class _Adapted(Network):
         self.output_size = plan.output_size
         self.batch_first = batch_first
         self.guesses = plan.guesses
+        self.reading, self.fixed_length = "", plan.length
         self.causal = plan.causality is None or plan.causality.causal
         self.future = "" if plan.causality is None else plan.causality.reason
         self._call = plan.call

@@ -47,13 +47,13 @@ STEPS = {"1BD": 0, "B1D": 1}
 """Where a cell wants an axis of length 1 for the time."""
 
 _STATE = re.compile(
-    r"(?:^|_)(?:h|c|s|m|hx|hxs|cx|cxs|hc|hid|hidden|states?|memory|mem|carry|caches?|key_values|prev|previous|past)"
+    r"(?:^|_)(?:h|c|s|m|h[xyz]|hxs|cx|cxs|hc|hid|hidden|states?|memory|mem|carry|caches?|key_values|prev|previous|past)"
     r"(?:_?(?:0|t|n|prev|old|states?|params|init|last|in|out))*$",
     re.IGNORECASE,
 )
 _NO_STATE = re.compile(r"^(?:output|use|return|is|with|encoder|cross)_", re.IGNORECASE)
 _NEVER_STATE = re.compile(
-    r"mask|len|pos|index|target|label|context|key$|value$|query|tgt|src|^t$|^dt$|time", re.IGNORECASE
+    r"mask|len|pos|index|target|label|context|key$|value$|query|tgt|src|^t$|^ts$|^dt$|time|washout", re.IGNORECASE
 )
 _OUTPUTS = ("last_hidden_state", "output", "outputs", "out", "y", "logits", "prediction", "predictions")
 
@@ -249,7 +249,7 @@ class Signature:
         needed = [p.name for p in rest if p.default is p.empty]
         statelike = [p.name for p in rest if is_state_name(p.name) and not isinstance(p.default, bool)]
         other = [n for n in needed if not _NEVER_STATE.search(n)]
-        required = list(state_name or ()) or [n for n in needed if n in statelike] or other[:1]
+        required = list(state_name or ()) or [n for n in needed if n in statelike] or other
         missing = tuple(n for n in needed if n not in required)
         if required:
             return cls(embeds, (tuple(required),), bool(set(required) & set(needed)), missing, keywords, flags)

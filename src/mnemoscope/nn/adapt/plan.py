@@ -49,6 +49,8 @@ class Plan:
         What a check found; None where a module reads single steps.
     start, layout
         Of the state, where there is one.
+    length
+        The only number of steps that the user says it takes.
     unusual
         Whether another plan is to be preferred, since this one finds things where nobody puts them.
     """
@@ -61,6 +63,7 @@ class Plan:
     start: Start | None = None
     layout: Layout | None = None
     unusual: bool = False
+    length: int | None = None
 
 
 def output_key(probe: Probe, returned: Any, order: str | None, taken: Key = None) -> Key:
