@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import io
+import itertools
 import json
 import os
 import re
@@ -11,6 +12,7 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import typer
@@ -19,6 +21,7 @@ from typer.testing import CliRunner
 
 from mnemoscope import runs
 from mnemoscope.cli.main import app
+from mnemoscope.measures.cost import step
 from mnemoscope.runs.folders import scan
 
 SETTINGS = ("checkpoint_every=4", "log_every=2", "batch_size=3", "test_size=8", "validation_size=8", "lr=0.01")
@@ -54,12 +57,15 @@ class Scenario:
         The folder of its run; None: the one among the runs.
     resumes
         Whether ``mnemoscope resume`` takes it up; else only the same command does.
+    files
+        What it writes beside records, compared byte for byte.
     """
 
     name: str
     arguments: tuple[str, ...]
     place: str | None = None
     resumes: bool = True
+    files: tuple[str, ...] = ()
 
 
 def _train(*settings: str) -> tuple[str, ...]:
@@ -86,11 +92,13 @@ SCENARIOS = {
             "profile",
             ("profile", "linear-rnn", "--hidden", "2", "--quick", "--seeds", "1", "--html", "page.html"),
             resumes=False,
+            files=("page.html",),
         ),
         Scenario(
             "atlas",
             ("atlas", "build", "linear-rnn", "--budget", "16", "--which", "quick", "--out", "atlas.json"),
             resumes=False,
+            files=("atlas.json",),
         ),
     )
 }
@@ -142,6 +150,8 @@ def forked(folder: Path, work: Callable[[], Any], calls: Calls | None = None) ->
         )
         os.chdir(folder)
         os.environ["MNEMOSCOPE_RUNS"] = str(folder / "runs")
+        # The time of a step is the one number that no two runs share: a clock that every look moves on.
+        step.time = SimpleNamespace(perf_counter=itertools.count(0.0, 1e-5).__next__)
         if calls is not None:
             calls.install()
         work()
@@ -193,12 +203,12 @@ def go_on(scenario: Scenario, folder: Path, *, by_resume: bool) -> Ended:
 
 
 _VOLATILE = re.compile(
-    r"seconds|date|created|updated|environment|duration|budget_left|_microseconds|minutes|cost_|timing"
+    r"seconds|date|created|updated|environment|duration|budget_left|_microseconds|minutes|cost_|timing|^measured$"
 )
 
 
 def stable(value: Any, folder: Path) -> Any:
-    """Return a document without times, and with the names of folders replaced."""
+    """Return a document without times and what is said of this call alone, and with the names of folders replaced."""
     if isinstance(value, dict):
         return {key: stable(one, folder) for key, one in value.items() if not _VOLATILE.search(key)}
     if isinstance(value, list):
@@ -232,6 +242,7 @@ class Reference:
 
     printed: Any
     records: dict[str, Any]
+    files: dict[str, bytes]
     calls: int
 
 
@@ -242,14 +253,21 @@ def reference(scenario: Scenario, folder: Path) -> Reference:
     place = prepared(folder / "whole")
     ended = command(place, (*scenario.arguments, "--json"), Calls(place))
     assert ended.code == 0, ended.err
-    return Reference(stable(json.loads(ended.out), place), recorded(place), calls)
+    return Reference(stable(json.loads(ended.out), place), recorded(place), written(scenario, place), calls)
+
+
+def written(scenario: Scenario, folder: Path) -> dict[str, bytes]:
+    """Return the bytes of every file that a command writes beside records."""
+    return {name: (folder / name).read_bytes() for name in scenario.files}
 
 
 def check_equal(scenario: Scenario, folder: Path, ended: Ended, wanted: Reference) -> None:
-    """Check that a command ended as one that nothing interrupted: what it printed, and every record."""
+    """Check that a command ended as one that nothing interrupted: what it printed, its files, and every record."""
     assert ended.code == 0, ended.err
     assert "Traceback" not in ended.err, ended.err
     assert stable(json.loads(ended.out), folder) == wanted.printed
+    for name, data in written(scenario, folder).items():
+        assert data == wanted.files[name], name
     found = recorded(folder)
     assert found.keys() == wanted.records.keys()
     for name, one in found.items():

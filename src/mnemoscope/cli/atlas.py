@@ -106,8 +106,7 @@ def build(
         )
     rows = len(load(Path(out)).rows)
     if json:
-        # Nothing of how it came about: a build that was stopped and goes on prints what one in one go prints.
-        print_json({"file": out, "rows": rows})
+        print_json({"file": out, "measured": count, "rows": rows})
     else:
         typer.echo(f"{out}: {rows} rows, {count} of them measured now")
 

@@ -121,7 +121,8 @@ def tracing() -> bool:
 
 def of_traced_length(x: Tensor) -> Tensor:
     """Return x, (time, ..); in what `torch.jit.trace` records, refuse any other number of steps in one line."""
-    steps = len(x.detach().numpy(force=True))  # sizes of tensors are tensors while it records
+    # Sizes of tensors are tensors while it records, numpy's are not; it has no bfloat16, but truth values.
+    steps = len(x.detach().bool().numpy(force=True))
     found: Tensor = _require_steps()(x, steps)
     return found
 
