@@ -494,3 +494,17 @@ def test_windows_are_said():
 def test_noise_is_a_variance_or_a_shape(noise):
     with pytest.raises(UserError, match="noise must be"):
         network_fisher_memory(ms.nn.LSTM(1, 4), noise=noise)
+
+
+def test_stability_that_floats_deny_is_certified():
+    """A delay line with feedback, strongly amplifying: of radius .927, where floats find 1.2."""
+    W = np.diag(np.full(59, 2.0), -1)
+    W[0, -1] = 0.927**60 / 2.0**59
+    layer = ms.nn.LinearRNN(1, 60).double()
+    entry = np.zeros(60)
+    entry[0] = 1.0
+    layer.weight_hh_l0 = torch.tensor(W)
+    with torch.no_grad():
+        layer.weight_ih_l0.copy_(torch.tensor(entry)[:, None])
+    found = ms.measures.network_fisher_memory(layer, horizon=None)
+    assert found.total == pytest.approx(ms.measures.fisher_memory(W, entry).total, rel=1e-6)

@@ -536,3 +536,11 @@ def test_a_circle_just_within_the_reach_meets_the_pseudospectrum_and_one_beyond_
         for radius, meets in ((reach - 1e-4, True), (reach + 1e-6, False)):
             least = np.linalg.svd(radius * turns[:, None, None] * np.eye(4) - W, compute_uv=False)[:, -1]
             assert bool((least < level).any()) is meets
+
+
+def test_a_matrix_too_far_from_normal_is_refused_in_a_line():
+    """A delay line that amplifies by 2^99 on its way: its radius is .927, and float64 finds 0."""
+    W = np.diag(np.full(99, 2.0), -1)
+    W[0, -1] = 0.927**100 / 2.0**99
+    with pytest.raises(UserError, match="so far from normal that float64 knows neither"):
+        spectrum(W)

@@ -18,6 +18,7 @@ import scipy.linalg
 from jaxtyping import Float, Inexact
 from scipy.optimize import minimize, minimize_scalar
 
+from mnemoscope.core.errors import UserError
 from mnemoscope.measures.spectral.powers import Stability, spectral_norm, stability
 from mnemoscope.measures.spectral.schur import SchurForm, checked_matrix, schur_form
 
@@ -236,6 +237,8 @@ class _Search:
     def run(self) -> Kreiss:
         inner = self.inner()
         outer = 1 + 20 * (1 + self.size**2) / (self.reach - 1)
+        if not inner > 1:
+            raise UserError("the matrix is so far from normal that float64 knows neither its radius nor its constant")
         count = max(8, round(math.log(outer / (inner - 1)) / 2))
         for excess in np.geomspace(inner - 1, outer - 1, min(count, 16)):
             self.add(1 + float(excess))
