@@ -381,3 +381,17 @@ def test_more_memory_than_is_allowed(monkeypatch):
     assert "1.0 MB are allowed" in words
     fits = int(words.split("lengths up to ")[1].split(maxsplit=1)[0])
     assert resources(layer, lengths=(fits // 4, fits // 2, fits), repeats=1).memory[-1] < 0.001 * 2**30
+
+
+@pytest.mark.parametrize("name", ["retnet", "s4", "mlstm", "rwkv7", "relrnn", "ntm"])
+def test_a_step_is_counted(name):
+    """Operations as they come, a power whose exponents are many among them."""
+    network = ms.nn.create(name, input_size=2, hidden_size=4)
+    state = network.init_state(1)
+    assert count(lambda: network.step(torch.ones(1, 2), state)).total > 0
+
+
+def test_only_squares_are_counted_as_products():
+    x = torch.ones(5)
+    assert [count(lambda e=e: x**e).total for e in (2, 3)] == [5, 0]
+    assert count(lambda: 2.0**x).total == count(lambda: x ** torch.full((5,), 2.0)).total == 0

@@ -89,7 +89,7 @@ class Count(TorchDispatchMode):  # type: ignore[no-untyped-call]
             self.products += int(flops) // 2 * (4 if _complex_operands(args) else 1)
         elif name in _FORMULAS:
             self.products += round(_FORMULAS[name](*args) * (4 if _complex_operands(args) > 1 else 1))
-        elif name in _ELEMENTWISE or (name == "pow" and args[1] == 2):
+        elif name in _ELEMENTWISE or (name == "pow" and not isinstance(args[1], Tensor) and args[1] == 2):
             self.elementwise += (
                 _ELEMENTWISE.get(name, 1) * _numbers(args, out) * _COMPLEX[min(_complex_operands(args), 2)]
             )
