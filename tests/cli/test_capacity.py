@@ -44,7 +44,7 @@ def test_a_search_as_json(call_json, tmp_path):
 def test_a_grid_and_a_picture(call, tmp_path):
     done = call("capacity", "rnn", "copy", *TINY, "--grid", "1,3", "--plot", tmp_path / "c.svg")
     assert done.exit_code == 0, done.stderr
-    assert done.stdout.startswith("rnn (n = 3) masters copy up to delay = ")
+    assert done.stdout.startswith("rnn (n = 3) on copy: delay below 1, none of 2 levels mastered")
     assert [line.split(":")[0] for line in done.stderr.splitlines()] == ["depth 1, delay 1", "depth 1, delay 3"]
     assert (tmp_path / "c.svg").read_text().startswith("<svg")
 
@@ -153,4 +153,18 @@ def test_resume_goes_on_with_a_search(call, call_json, tmp_path, monkeypatch):
     again = call_json("resume", tmp_path / "search")["capacities"][0]
     assert again["scores"] == whole["scores"]
     assert again["complete"]
-    assert "masters copying" in call("resume", tmp_path / "search").stdout
+    assert "on copying: delay below 1" in call("resume", tmp_path / "search").stdout
+
+
+def test_a_search_of_another_version_of_the_file_is_not_taken_up(call, tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text(LAYER.replace('print("noise")', "pass"))
+    asked = ("capacity", f"{file}:Mine", "copy", *TINY, "--grid", "1", "--folder", tmp_path / "kept")
+    first, again = call(*asked), call(*asked)
+    assert (first.exit_code, again.exit_code) == (0, 0), first.stderr
+    assert first.stdout == again.stdout
+    file.write_text(file.read_text() + "# another version\n")
+    changed = call(*asked)
+    assert changed.exit_code == 2
+    assert "digest" in changed.stderr
+    assert len(changed.stderr.splitlines()) == 1

@@ -56,6 +56,18 @@ def test_limit_is_where_most_seeds_end(task, pretended) -> None:
         assert (rate, lower, upper) == (wanted.value, wanted.lower, wanted.upper)
 
 
+def test_what_is_known_of_a_limit(task, pretended) -> None:
+    pretended(lambda seed, delay: 1.0 if delay <= 21 else 0.5)
+    search = {"hidden_size": 4, "seeds": 2, "start": 4, "resolution": 0.01}
+    assert capacity("rnn", task, **search).known == "21"
+    # Each training counts its one iteration here: two levels of two seeds, then four (4, 8, 16 and 32).
+    assert capacity("rnn", task, **search, budget=4).known == "at least 8"
+    assert capacity("rnn", task, **search, budget=8).known == "at least 16, below 32"
+    nothing = capacity("rnn", task, **search | {"start": 40}, budget=2)
+    assert nothing.known == "below 40"
+    assert "delay below 40, none of 1 level mastered; the budget of 2 iterations is used up" in str(nothing)
+
+
 def test_quorum(task, pretended) -> None:
     ends = [30, 9, 21]
     pretended(lambda seed, delay: 1.0 if delay <= ends[seed] else 0.5)

@@ -98,6 +98,24 @@ def test_the_best_weights_by_validation_come_back():
     assert run.score == pytest.approx(LAG.score(answers, test), abs=1e-6)
 
 
+def test_the_last_step_is_validated_and_may_be_the_one_tested():
+    run = fit(rnn(LAG), LAG, iterations=25, validate_every=10, lr=1e-3, batch_size=8)
+    losses = {row["step"]: row["validation_loss"] for row in run.metrics if "validation_loss" in row}
+    assert list(losses) == [10, 20, 25]
+    assert min(losses, key=losses.get) == 25  # at this rate every step helps, or the test says nothing
+    assert run.ending.weights_step == 25
+    validation = LAG.splits(0).validation
+    answers, _ = run.model(validation.inputs)
+    assert losses[25] == pytest.approx(LAG.loss(answers, validation).item(), rel=1e-5)
+    assert "25 steps (all iterations done)" in str(run)
+
+
+def test_the_result_names_the_step_that_was_tested():
+    run = fit(rnn(LAG), LAG, iterations=130, validate_every=10, lr=0.7, batch_size=8)
+    assert run.ending.weights_step < 130
+    assert f"tested at step {run.ending.weights_step} of 130 (all iterations done)" in str(run)
+
+
 def test_patience_stops():
     run = fit(rnn(LAG), LAG, iterations=10_000, validate_every=5, patience=3, lr=0.3, batch_size=8)
     losses = [row["validation_loss"] for row in run.metrics if "validation_loss" in row]

@@ -275,7 +275,12 @@ class Run:
         if self.status == "failed":
             return f"{name} on {self.task.name}: failed, {self.reason}"
         found = f"score {self.score:.4g} ({self.task.metric}), loss {self.loss:.4g}, without memory {self.baseline:.4g}"
-        return f"{name} on {self.task.name}: {found}, {self.ending.step} steps ({self.reason})"
+        return f"{name} on {self.task.name}: {found}, {self._steps()} ({self.reason})"
+
+    def _steps(self) -> str:
+        """Say how many steps were made, and which was tested where that is not the last."""
+        made, tested = self.ending.step, self.ending.weights_step
+        return f"{made} steps" if tested == made else f"tested at step {tested} of {made}"
 
     def __repr__(self) -> str:
         return f"<Run: {self}>"

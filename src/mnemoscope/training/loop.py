@@ -99,7 +99,8 @@ class Loop:
             self._fail([math.isfinite(loss) for loss in losses], "the loss is not finite")
         options, now = self.options, self.iteration
         logs = now % (options.log_every or 1) == 0 or now == options.iterations
-        checks = bool(self.validate_every) and now % self.validate_every == 0
+        # The last step is validated too, so that it can be the one that is tested.
+        checks = bool(self.validate_every) and (now % self.validate_every == 0 or now == options.iterations)
         saves = options.checkpoint_every is not None and now % options.checkpoint_every == 0
         return self._look(logs, checks) if logs or checks or saves or not finite else None
 

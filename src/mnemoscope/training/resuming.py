@@ -106,6 +106,7 @@ def _search(record: runs.Record, data: Any, progress: bool | None, trust: bool) 
     if is_location(name) and not trust:
         raise UserError(f"run {record.id} uses the code of {name}; look at it, and allow it with trust=True (--trust)")
     training = spec.pop("training")
+    spec.pop("digest", None)  # of the file; that it is the same is checked where the record is opened
     return capacity(name, task, folder=Path(record.folder), progress=progress, **spec, **training)
 
 

@@ -172,6 +172,8 @@ def maker(
     deep = f", {layers} layers" if layers > 1 else ""
     name = network if isinstance(network, str) else getattr(network, "__name__", "network")
     known = {"network": name, "hidden_size": width, "num_layers": layers, "options": dict(options), **(about or {})}
+    if spec.digest is not None:  # what was kept of another version of the file is not this network's
+        known["digest"] = spec.digest
     size = "" if relational and spec.hidden_size is None else f" (n = {width}{deep})"
     return Builder(f"{name}{size}", lambda seed: spec.replace(seed=seed).build(), known)
 

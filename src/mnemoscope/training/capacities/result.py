@@ -81,17 +81,28 @@ class Capacity(Result):
     def __str__(self) -> str:
         if not len(self.levels):
             return f"{self.network} on {self.task}: no level was tried, {self.reason}"
-        spread = "" if not self.limit else f" (seeds: {', '.join(map(str, self.seed_limits))})"
         end = "" if self.complete else f"; {self.reason}"
-        rate = self._rate()
-        return f"{self.network} masters {self.task} up to {self.axis} = {self.limit}{spread}{rate}{end}"
-
-    def _rate(self) -> str:
-        at = np.flatnonzero(self.levels == self.limit)
+        at = np.flatnonzero((self.levels == self.limit) & (self.curve >= self.quorum))
         if not len(at):
-            return f", none of {len(self.levels)} levels"
+            tried = f"none of {len(self.levels)} {'level' if len(self.levels) == 1 else 'levels'} mastered"
+            return f"{self.network} on {self.task}: {self.axis} {self.known}, {tried}{end}"
         i = int(at[0])
-        return f", success rate there {self.curve[i]:.2f} [{self.lower[i]:.2f}, {self.upper[i]:.2f}]"
+        seeds = ", ".join(map(str, self.seed_limits))
+        rate = f"success rate there {self.curve[i]:.2f} [{self.lower[i]:.2f}, {self.upper[i]:.2f}]"
+        return f"{self.network} masters {self.task} up to {self.axis} = {self.known} (seeds: {seeds}), {rate}{end}"
+
+    @property
+    def known(self) -> str:
+        """What is known of the limit, in words: ``"40"``, ``"at least 40"``, ``"below 25"``."""
+        mastered = self.curve >= self.quorum
+        failed = self.levels[~mastered]
+        if not len(self.levels):
+            return "unknown"
+        if not mastered.any() or not (self.levels[mastered] < failed.min(initial=np.iinfo(int).max)).any():
+            return f"below {failed.min()}"
+        if self.complete:
+            return str(self.limit)
+        return f"at least {self.limit}" + (f", below {failed.min()}" if len(failed) else "")
 
     def plot(self) -> chart.Chart:
         """Draw the success rate against the difficulty, with its interval."""
@@ -170,12 +181,12 @@ def compare_capacities(found: Sequence[Capacity]) -> list[Versus]:
 def draw_capacities(found: Sequence[Capacity]) -> chart.Chart:
     """Draw the success rates of networks on one task against its difficulty, with their intervals."""
     first, several = found[0], len(found) > 1
-    names = {f"{one.network}: {one.limit}" if several else one.network: one for one in found}
+    names = {f"{one.network}: {one.known}" if several else one.network: one for one in found}
     return chart.lines(
         {name: (one.levels, one.curve) for name, one in names.items()},
         bands={name: (one.lower, one.upper) for name, one in names.items()},
         x=first.axis,
         y=f"share of seeds that master it, of {len(first.seeds)}",
-        title=f"Capacity on {first.task}" if several else f"{first.network} on {first.task}: {first.limit}",
+        title=f"Capacity on {first.task}" if several else f"{first.network} on {first.task}: {first.known}",
         points=True,
     )
