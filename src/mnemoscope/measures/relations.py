@@ -24,6 +24,7 @@ __all__ = [
     "RelationMatrix",
     "RelationalDependence",
     "encoder_geometry",
+    "fitting_task",
     "relation_matrix",
     "relational_dependence",
 ]
@@ -329,7 +330,7 @@ def _checked(network: Any, task: Any) -> tuple[Relational, RelationalTask]:
         came = f"a {type(network).__name__} of kind {getattr(network, 'kind', 'unknown')}"
         raise expected("network", "a relational network with an encoder of images (nn.Relational)", Description(came))
     if task is None:
-        return network, _fitting(network)
+        return network, fitting_task(network)
     found = create(task) if isinstance(task, str) else task
     if not isinstance(found, RelationalTask) or not _fits(network, found):
         shape = f"{network.panels} panels of {network.input_shape} and {network.answers} answers"
@@ -337,8 +338,13 @@ def _checked(network: Any, task: Any) -> tuple[Relational, RelationalTask]:
     return network, found
 
 
-def _fitting(network: Relational) -> RelationalTask:
-    for name in names():
+_BASIC = ("same-different", "rmts", "dist3", "identity-rules")
+"""Tasks that come before all others: the document asks them first."""
+
+
+def fitting_task(network: Relational) -> RelationalTask:
+    """Return a task that has a network's panels, answers and size of images, basic ones first, or raise one line."""
+    for name in (*_BASIC, *names()):
         cls = get(name)
         if (
             issubclass(cls, RelationalTask)

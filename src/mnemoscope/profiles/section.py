@@ -183,7 +183,7 @@ class Context:
     quick: bool = False
     facts: NetworkFacts = field(default_factory=NetworkFacts)
     rebuild: Callable[[int], Any] | None = None
-    make: Callable[[int, int], Any] | None = None
+    make: Callable[[int, int | None], Any] | None = None
     train_minutes: float | None = None
     folder: Path | None = None
     prepare: Callable[[Any], Any] = _as_it_is
