@@ -14,6 +14,12 @@ PAGE = Path(__file__).parents[2] / "docs" / "swapping.md"
 EXPORTED = ["rnn", "exprnn", "nnrnn", "lstm", "gru", "goru", "rac", "lru", "mingru", "gla", "deltanet"]
 
 
+@pytest.fixture(autouse=True)
+def nothing_compiled_before():
+    """What other tests compiled for one length makes torch's scan refuse a graph of any length."""
+    torch._dynamo.reset()
+
+
 def test_every_line_of_the_page_runs():
     flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
     failed, tried = doctest.testfile(str(PAGE), module_relative=False, optionflags=flags)

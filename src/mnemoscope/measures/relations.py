@@ -24,7 +24,6 @@ __all__ = [
     "RelationMatrix",
     "RelationalDependence",
     "encoder_geometry",
-    "fitting_task",
     "relation_matrix",
     "relational_dependence",
 ]

@@ -81,9 +81,6 @@ def _own(module: Any, plan: Plan, x: Tensor) -> Tensor:
 def _forms(network: Any, plan: Plan, x: Tensor) -> Iterator[tuple[str, Tensor]]:
     if plan.layout is None:
         yield "whole", network.run(x, None)
-        if network.causal and network.fixed_length is None:
-            with suppress(Exception):  # a module may not take such a short one
-                yield "on a prefix", torch.cat([network.run(x[:_CHUNK], None), network.run(x, None)[_CHUNK:]])
         return
     state = network.init_state(x.shape[1], device=x.device, dtype=x.dtype)
     yield "whole", network.run(x, state, None)[0]
