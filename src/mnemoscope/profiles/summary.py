@@ -93,8 +93,8 @@ def _missing(page: Page, room: int) -> Iterator[list[Text]]:
     for what, reason in page.absent:
         if not what.endswith("note") and not reason.startswith("not asked for"):
             reasons.setdefault(reason, []).append(what)
-    for reason, whats in reasons.items():
-        yield from _wrapped(f"not measured: {', '.join(whats)} ({reason})", room, "dim")
+    for reason, parts in reasons.items():
+        yield from _wrapped(f"not measured: {', '.join(parts)} ({reason})", room, "dim")
 
 
 def _wrapped(text: str, room: int, tone: str) -> Iterator[list[Text]]:

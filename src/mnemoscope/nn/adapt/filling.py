@@ -23,7 +23,7 @@ _USUAL: dict[str, tuple[Any, ...]] = {
     r"epsilon|eps|tau|temperature|temp|alpha|beta|gamma|scale": (1.0,),
 }
 _FLAGS = re.compile(
-    r"return_?(?:(?:last|next|final|all|new|prev)_)*(?:states?|hiddens?|caches?|memor(?:y|ies)|carry)", re.IGNORECASE
+    r"return_?(?:(?:last|next|final|all|new|prev)_)*(?:states?|hiddens?|caches?|memory|memories|carry)", re.IGNORECASE
 )
 _MOST = 12
 
