@@ -2,6 +2,7 @@
 
 import json
 import shlex
+from pathlib import Path
 
 import pytest
 import torch
@@ -103,6 +104,31 @@ def test_weights_of_a_file(file, tmp_path):
     assert torch.equal(spec.build().module.mix.weight, trained.mix.weight)
     with pytest.raises(ValueError, match=r"must have 'mix.weight' of shape \(5, 11\), got \(4, 9\)"):
         spec.replace(hidden_size=5).build()
+
+
+class Runs:
+    """Runs code when it is unpickled."""
+
+    def __reduce__(self):
+        return Path.touch, (Path("ran"),)
+
+
+def test_weights_of_a_stranger_run_no_code(call, file, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    torch.save({"weights": Runs()}, "code.pt")
+    torch.save(torch.nn.GRU(1, 4), "module.pt")
+    Path("text.pt").write_text("no weights at all")
+    torch.save({}, "whole.pt")
+    Path("cut.pt").write_bytes(Path("whole.pt").read_bytes()[:-40])
+    for name, words in [("code.pt", "without running code"), ("module.pt", "torch.save(module.state_dict(), ..)")] + [
+        (name, name) for name in ("text.pt", "cut.pt", "none.pt")
+    ]:
+        failed = call("adapt", f"{file}:Two", "--hidden", "4", "--weights", name)
+        assert failed.exit_code == 2
+        assert words in failed.stderr
+        assert "weights_only" not in failed.stderr
+        assert len(failed.stderr.splitlines()) == 1
+    assert not Path("ran").exists()
 
 
 @pytest.mark.parametrize(("flags", "words"), [(["--layout", "xyz"], "layout must be"), (["--method", "go"], "method")])

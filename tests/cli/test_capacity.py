@@ -45,7 +45,7 @@ def test_a_grid_and_a_picture(call, tmp_path):
     done = call("capacity", "rnn", "copy", *TINY, "--grid", "1,3", "--plot", tmp_path / "c.svg")
     assert done.exit_code == 0, done.stderr
     assert done.stdout.startswith("rnn (n = 3) on copy: delay below 1, none of 2 levels mastered")
-    assert [line.split(":")[0] for line in done.stderr.splitlines()] == ["depth 1, delay 1", "depth 1, delay 3"]
+    assert [line.split(":")[0] for line in done.stderr.splitlines()] == ["rnn (n = 3), delay 1", "rnn (n = 3), delay 3"]
     assert (tmp_path / "c.svg").read_text().startswith("<svg")
 
 
@@ -168,3 +168,29 @@ def test_a_search_of_another_version_of_the_file_is_not_taken_up(call, tmp_path)
     assert changed.exit_code == 2
     assert "digest" in changed.stderr
     assert len(changed.stderr.splitlines()) == 1
+
+
+def test_several_networks_at_equal_parameters(call_json, mistake, tmp_path):
+    (tmp_path / "mine.py").write_text(LAYER.replace('print("noise")', "pass"))
+    asked = (*TINY[2:], "--grid", "1", "--parameters", 400, "--folder", tmp_path / "f")
+    found = call_json("capacity", f"{tmp_path / 'mine.py'}:Mine", "lstm", "gru:hidden=3", "copy", *asked)
+    labels = [one["network"] for one in found["capacities"]]
+    assert [label.split()[0] for label in labels] == ["Mine", "lstm", "gru"]
+    assert labels[2] == "gru (n = 3)"
+    recurrent = [
+        one["parameters"] - (9 * n + 9) for one, n in zip(found["capacities"], map(_size, labels), strict=True)
+    ]
+    assert all(abs(count - 400) < 60 for count in recurrent[:2])
+    assert [(pair["first"], pair["second"]) for pair in found["comparisons"]] == [
+        (labels[0], labels[1]),
+        (labels[0], labels[2]),
+        (labels[1], labels[2]),
+    ]
+    assert len([path for path in (tmp_path / "f").iterdir() if path.is_dir()]) == 3
+    same = mistake("capacity", "rnn", "rnn", "copy", *TINY)
+    assert "networks must differ in name or size to be told apart, got rnn (n = 3) twice" in same
+    assert "weights of its own" in mistake("capacity", "some.safetensors", "copy", "--seeds", 2)
+
+
+def _size(label):
+    return int(label.partition("n = ")[2].rstrip(")"))

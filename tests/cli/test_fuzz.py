@@ -251,7 +251,7 @@ def ends_well(words: list[str], world: Path, home: Path) -> str | None:
     if ended.code not in (0, 1, 2) or "Traceback" in ended.err:
         return f"code {ended.code}: {ended.err[-1500:]}"
     said = [line for line in ended.err.splitlines() if line.startswith("error: ")]
-    if ended.code and len(said) != 1 and not ended.err.startswith(("failed: ", "Usage")):
+    if ended.code and len(said) != 1 and not ended.err.startswith(("failed: ", "Usage", "interrupted; ")):
         return f"code {ended.code}, and not one line: {ended.err[-500:]!r}"
     return None
 

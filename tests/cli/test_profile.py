@@ -94,9 +94,9 @@ def test_the_summary_and_where_the_page_is(call, folder, fake):
     done = call("profile", "lstm", "--hidden", 3)
     assert done.exit_code == 0, done.stderr
     assert done.stderr == ""
-    assert "72 parameters, n = 3, initial weights, 5 seeds" in done.stdout
+    assert "72 parameters, n = 3, initial weights, 3 seeds" in done.stdout
     assert "read as LSTM, recurrent, 1 input a step, a state of 6 numbers; forms agree to " in done.stdout
-    assert "The fisher: 2.1 steps, fisher total" in done.stdout
+    assert "The fisher: 1.1 steps, fisher total" in done.stdout
     assert "page: lstm.html" in done.stdout
     assert (folder / "lstm.html").is_file()
     assert (folder / "lstm.profile.json").is_file()
@@ -111,11 +111,11 @@ def test_json_is_one_document_and_no_page(call_json, folder, fake):
 
 def test_a_dry_run_measures_nothing(call, call_json, folder, fake):
     done = call("profile", "lstm", "--hidden", 3, "--dry-run")
-    assert "about 6 s in all; nothing was measured" in done.stdout
+    assert "about 4 s in all; nothing was measured" in done.stdout
     assert not list(folder.glob("*.html")) + list(folder.glob("*.json"))
     found = call_json("profile", "lstm", "--hidden", 3, "--dry-run")
-    assert found["seconds"] == 6.0
-    assert {"network": "lstm", "part": "fisher", "seeds": 5, "seconds": 5.0} in found["plan"]
+    assert found["seconds"] == 4.0
+    assert {"network": "lstm", "part": "fisher", "seeds": 3, "seconds": 3.0} in found["plan"]
 
 
 def test_files_for_a_paper(call, folder):

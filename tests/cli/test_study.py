@@ -76,6 +76,8 @@ def test_a_study_in_pieces_says_what_is_missing(call, home):
         (("run", "ziv-theorem-1", "--all"), "study run takes the name of a study, or --all"),
         (("run", "--all", "--html", "x.html"), "--html is the page of one study"),
         (("gallery", "nowhere"), "there is no folder 'nowhere'"),
+        (("run", "--all", "--set", "seeds=2"), "--set is for a look at one study"),
+        (("run", "depth-fig-9", "--set", "steps=2"), "setting of depth-fig-9 must be"),
         (("run", "ziv-theorem-1", "--minutes", "0"), "--minutes must be a number above 0, got 0"),
         (("run", "ziv-theorem-1", "--html", "/nowhere/page.html"), "there is no folder '/nowhere'"),
         (("report", "ziv-theorem-1", "--scale", "paper"), "no run of ziv-theorem-1 at paper scale is there"),

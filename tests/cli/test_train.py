@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -153,3 +154,33 @@ def test_a_picture_replaces_its_own_kind_and_nothing_else(call, tmp_path, monkey
         assert (tmp_path / name).read_text() == "precious"
         assert call(*words, "--plot", name, "--force").exit_code == 0
         assert call(*words, "--plot", name).exit_code == 0, "what we wrote is replaced without a question"
+
+
+def test_parameters_instead_of_a_size(call_json, mistake, tmp_path, monkeypatch):
+    monkeypatch.setenv("MNEMOSCOPE_RUNS", str(tmp_path))
+    typed = ("train", "lstm", "copying", "--iterations", 1, "--train", "batch_size=2", "--train", "test_size=2")
+    run = call_json(*typed, "--parameters", 1000)
+    options = json.loads(Path(run["folder"], "config.json").read_text())
+    (size,) = re.findall(r'"hidden_size": ?(\d+)', json.dumps(options))
+    counts = {n: 4 * n * (10 + n) + 8 * n for n in range(1, 30)}  # of torch's LSTM with ten inputs
+    assert int(size) == min(counts, key=lambda n: abs(counts[n] - 1000))
+    assert "parameters must be at least" in mistake(*typed, "--parameters", 3)
+    assert "not both" in mistake(*typed, "--parameters", 1000, "--hidden", 4)
+
+
+def test_ctrl_c_names_the_run_and_the_way_on(call, tmp_path, monkeypatch):
+    monkeypatch.setenv("MNEMOSCOPE_RUNS", str(tmp_path))
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("mnemoscope.training.loop.Loop._advance", stop)
+    done = call("train", "rnn", "copying", "--hidden", 4, "--iterations", 5)
+    (folder,) = (path.name for path in tmp_path.iterdir() if path.is_dir())
+    assert done.exit_code == 1
+    assert done.stderr.splitlines()[-1] == (
+        f"interrupted; the same command again, or `mnemoscope resume {folder}`, goes on"
+    )
+    monkeypatch.undo()
+    monkeypatch.setenv("MNEMOSCOPE_RUNS", str(tmp_path))
+    assert call("resume", folder).exit_code == 0

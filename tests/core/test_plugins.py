@@ -103,6 +103,16 @@ def test_two_files_of_one_name_do_not_meet(tmp_path):
     assert load_object(f"{tmp_path}/b/net.py:Net").home == "b"
 
 
+def test_each_file_finds_its_own_neighbours_in_any_order(tmp_path):
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "neighbour.py").write_text(f"HOME = {folder!r}\n")
+        for name in ("first", "second"):
+            (tmp_path / folder / f"{name}.py").write_text("from neighbour import HOME\nclass Net: home = HOME\n")
+    for place in ("a/first", "b/first", "b/second", "a/second"):
+        assert load_object(f"{tmp_path}/{place}.py:Net").home == place[0]
+
+
 def repository(root, files):
     for name, text in files.items():
         path = root / name

@@ -145,8 +145,9 @@ def forked(folder: Path, work: Callable[[], Any], calls: Calls | None = None) ->
     try:
         for number, path in ((1, out), (2, err)):
             os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
-        sys.stdout, sys.stderr = (
-            io.TextIOWrapper(io.FileIO(n, "w", closefd=False), write_through=True) for n in (1, 2)
+        sys.stdout, sys.stderr = (  # with what Python itself does with letters that a terminal cannot show
+            io.TextIOWrapper(io.FileIO(n, "w", closefd=False), errors=errors, write_through=True)
+            for n, errors in ((1, "strict"), (2, "backslashreplace"))
         )
         os.chdir(folder)
         os.environ["MNEMOSCOPE_RUNS"] = str(folder / "runs")

@@ -2,6 +2,7 @@
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
 import torch
@@ -135,15 +136,22 @@ def test_orthogonal_networks_without_bias_are_at_the_edge(name):
     assert "at the edge" in str(found)
 
 
-def test_error_bound_covers_the_error_of_a_non_normal_matrix():
-    """Eigenvalues 1, 1/2, .. 1/12 under a similarity of condition 1e6, in float64 against the exact ones."""
+@pytest.mark.parametrize("power", [2, 6])
+def test_error_bound_covers_the_error_of_a_non_normal_matrix(power):
+    """Eigenvalues 1, 1/2, .. 1/12 under a similarity of condition 10^2, where floats will do, and of 10^6.
+
+    Against those of the same rounded matrix in 60 digits.
+    """
     rng = np.random.default_rng(0)
     values = 1 / np.arange(1, 13)
-    S = np.linalg.qr(rng.normal(size=(12, 12)))[0] * np.logspace(0, 6, 12) @ np.linalg.qr(rng.normal(size=(12, 12)))[0]
-    logs, errors = log_moduli(S @ np.diag(values) @ np.linalg.inv(S))
-    # Forming the matrix rounds as well, by the condition of S once more.
-    assert (np.abs(logs - np.log(values)) <= 1e2 * errors).all()
-    assert errors.max() > 1e-12
+    left, right = (np.linalg.qr(rng.normal(size=(12, 12)))[0] for _ in range(2))
+    S = left * np.logspace(0, power, 12) @ right
+    W = S @ np.diag(values) @ np.linalg.inv(S)
+    logs, errors = log_moduli(W)
+    with mpmath.workdps(60):
+        exact = sorted((abs(v) for v in mpmath.eig(mpmath.matrix(W.tolist()), left=False, right=False)), reverse=True)
+    assert (np.abs(logs - np.log(np.array(exact, dtype=float))) <= errors + 1e-15).all()
+    assert (errors.max() > 1e-14) == (power == 2)  # then exact arithmetic takes over
     triangle = np.triu(rng.normal(size=(5, 5)))
     np.testing.assert_array_equal(log_moduli(triangle)[1], 0)
 

@@ -13,7 +13,7 @@ from mnemoscope.core.errors import UserError
 from mnemoscope.measures.dynamics import Dynamics, Jacobians
 from mnemoscope.measures.fisher.linearised import information, propagate
 from mnemoscope.measures.fisher.network import network_fisher_memory
-from mnemoscope.measures.fisher.noise import unit_groups
+from mnemoscope.measures.fisher.noise import Noise, unit_groups
 from mnemoscope.measures.fisher.vector import fisher_memory
 from mnemoscope.measures.trajectory import Path, drive
 
@@ -508,3 +508,22 @@ def test_stability_that_floats_deny_is_certified():
         layer.weight_ih_l0.copy_(torch.tensor(entry)[:, None])
     found = ms.measures.network_fisher_memory(layer, horizon=None)
     assert found.total == pytest.approx(ms.measures.fisher_memory(W, entry).total, rel=1e-6)
+
+
+@pytest.mark.parametrize("weight", [1.0, 0.5])
+def test_noise_on_some_numbers_of_a_state_is_the_product_with_its_rows(weight):
+    generator = torch.Generator().manual_seed(0)
+    drawn = {"generator": generator, "dtype": torch.float64}
+    rows = torch.eye(9, dtype=torch.float64)[[8, 0, 2, 3]]
+    rows[1, 5] = 1 - weight
+    rows[1, 0] = weight
+    noise = Noise(rows, torch.rand(4, **drawn) + 0.5)
+    assert (noise.places is None) == (weight != 1)
+    states, units, root = torch.randn(3, 2, 9, **drawn), torch.randn(3, 2, 4, **drawn), torch.diag(noise.scale)
+    for found, wanted in (
+        (noise.read(states), states @ rows.mT @ root.inverse()),
+        (noise.enter(units), units @ root @ rows),
+        (noise.read_back(units), units @ root.inverse() @ rows),
+        (noise.enter_back(states), states @ rows.mT @ root),
+    ):
+        torch.testing.assert_close(found, wanted)

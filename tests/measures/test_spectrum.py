@@ -14,6 +14,8 @@ from scipy.optimize import minimize
 
 import mnemoscope as ms
 from mnemoscope.core.errors import UserError
+from mnemoscope.measures.spectral.eigenvalues import eigenvalues
+from mnemoscope.measures.spectral.kreiss import kreiss_constant
 from mnemoscope.measures.spectral.matrix import spectrum
 from mnemoscope.measures.spectral.pseudo import pseudospectrum
 from mnemoscope.measures.spectral.series import spectra
@@ -538,9 +540,59 @@ def test_a_circle_just_within_the_reach_meets_the_pseudospectrum_and_one_beyond_
             assert bool((least < level).any()) is meets
 
 
-def test_a_matrix_too_far_from_normal_is_refused_in_a_line():
-    """A delay line that amplifies by 2^99 on its way: its radius is .927, and float64 finds 0."""
-    W = np.diag(np.full(99, 2.0), -1)
-    W[0, -1] = 0.927**100 / 2.0**99
-    with pytest.raises(UserError, match="so far from normal that float64 knows neither"):
-        spectrum(W)
+def delay_line(n, radius, gain=2.0):
+    """Return a line that amplifies by gain^(n-1) on its way and feeds back so little that its radius is as given."""
+    W = np.diag(np.full(n - 1, gain), -1)
+    W[0, -1] = radius**n / gain ** (n - 1)
+    return W
+
+
+@pytest.mark.parametrize("n", [50, 100, 150])
+def test_a_line_with_feedback_has_its_radius_and_its_departure(n):
+    """Eigenvalues are the n-th roots of the product of its weights: all of one modulus. LAPACK's are up to 1.34."""
+    found = spectrum(delay_line(n, 0.927))
+    assert found.stability == "stable"
+    assert found.radius == pytest.approx(0.927, rel=1e-12)
+    assert np.abs(found.eigenvalues) == pytest.approx(np.full(n, 0.927), rel=1e-12)
+    assert found.henrici == pytest.approx(math.sqrt(4.0 * (n - 1) - n * 0.927**2), rel=1e-12)
+    assert found.amplification == pytest.approx(2.0 ** (n - 1), rel=1e-12)
+
+
+def test_kreiss_constant_beyond_what_float64_can_invert():
+    """Against inverses in 80 digits near the point that was found: as large there, and no larger beside it."""
+    W = delay_line(60, 0.9)
+    found = kreiss_constant(W)
+    exact = mpmath.matrix(W.tolist())
+
+    def value(z):
+        with mpmath.workdps(80):
+            inverse = (mpmath.mpc(z) * mpmath.eye(60) - exact) ** -1
+            scale = mpmath.norm(inverse, mpmath.inf)
+            floats = np.array([[complex(inverse[i, j] / scale) for j in range(60)] for i in range(60)])
+        return (abs(z) - 1) * float(scale) * np.linalg.norm(floats, 2)
+
+    assert value(found.point) == pytest.approx(found.value, rel=1e-9)
+    assert found.digits >= 9
+    for beside in (1.02, 0.98):
+        assert value(found.point * beside) < found.value
+
+
+@pytest.mark.parametrize("above", [1e10, 1e14, 1e18, 1e100, 1e200])
+@pytest.mark.parametrize("a", [0.5, 0.9])
+def test_kreiss_constant_of_a_strong_triangle(a, above):
+    """(r - 1) b / (r - a)^2 is largest at r = 2 - a: b / (4 (1 - a)), but for terms of order 1."""
+    found = spectrum([[a, above], [0.0, a]])
+    assert found.kreiss == pytest.approx(above / (4 * (1 - a)), rel=1e-8)
+    assert found.radius == a
+
+
+def test_exact_eigenvalues_of_drawn_matrices_agree_with_high_precision():
+    random = np.random.default_rng(3)
+    W = np.tril(random.normal(size=(30, 30)), -1) + 1e-9 * random.normal(size=(30, 30))
+    with mpmath.workdps(60):
+        values = mpmath.eig(mpmath.matrix(W.tolist()), left=False, right=False)
+    found = eigenvalues(W)
+    assert found.enclosed is not None
+    assert found.radius == pytest.approx(float(max(abs(v) for v in values)), rel=1e-13)
+    both = eigenvalues(W + 1j * W)  # of a complex matrix by another way
+    assert both.radius == pytest.approx(math.sqrt(2) * found.radius, rel=1e-13)

@@ -113,8 +113,15 @@ def test_batch_and_time_must_stay():
     )
     refuse(r"tensor of shape \(11, 7, features\), got a tensor of shape \(10, 7, 5\)", block(lambda y: y[1:]))
     refuse(r"got a tensor of shape \(11, 6, 5\)", block(lambda y: y[:, 1:]))
-    refuse(r"got a tensor of shape \(11, 5\)", block(lambda y: y.mean(1)))
+    refuse(r"got a tensor of shape \(11, 5, 1\)", block(lambda y: y.mean(1).unsqueeze(-1)))
     refuse("^Block must treat the examples of a batch one by one", block(lambda y: y - y.mean((0, 1))))
+
+
+def test_one_answer_is_asked_at_every_prefix():
+    network = ms.adapt(block(lambda y: y.mean(1)))
+    x = torch.randn(6, 2, D)
+    means = network.module.linear(x).cumsum(0) / torch.arange(1, 7)[:, None, None]
+    torch.testing.assert_close(network(x), means)
 
 
 def test_numbers_must_be_finite_and_the_same_again():
@@ -124,6 +131,14 @@ def test_numbers_must_be_finite_and_the_same_again():
     random = "must give one output for one input in eval mode, got two that differ; take out its random numbers"
     refuse(f"^Cell {random}", cell(lambda s, x, h: h + torch.randn_like(h)), "cell")
     refuse(f"^Block {random}", block(lambda y: y + torch.randn_like(y)))
+
+
+@pytest.mark.parametrize("kind", [nn.GRUCell, nn.LSTM])
+def test_the_meta_device_has_no_values(kind):
+    module = kind(D, N, device="meta")
+    refuse(rf"^every parameter of {kind.__name__} must be a tensor with values, got 'weight_ih.*' on the meta", module)
+    module.to_empty(device="cpu").load_state_dict(kind(D, N).state_dict())
+    assert ms.adapt(module).input_size == D
 
 
 def test_input_width_unknown():
@@ -201,10 +216,11 @@ class Growing(nn.Module):
 
 
 def test_state_must_be_left_alone_and_matter():
-    in_place = (
-        "must leave its input and its state as they are, got one that it changed in place; let it compute new ones$"
-    )
-    refuse(f"^Overwriting {in_place}", Overwriting())
+    overwriting = ms.adapt(Overwriting())
+    x, state = torch.randn(2, D), overwriting.init_state(2)
+    kept = state.clone()
+    assert torch.equal(overwriting.step(x, state)[1][0], overwriting.module.linear(x))
+    assert torch.equal(state, kept)
     refuse("^Deaf must depend on its state, got the same for two states; call ms.adapt", Deaf(), "cell")
     refuse(
         r"^cannot tell whether gate of Gated.forward is a state; call ms.adapt\(module, kind=\"cell\"\) or "
@@ -318,10 +334,9 @@ def test_the_examples_of_the_documentation(capsys):
 
 
 def test_the_documentation_names_every_option():
+    options = DOCS.read_text().partition("## My module looks like this")[0]
     table = set(
-        re.findall(
-            r"`(\w+)`", "".join(line.split("|")[1] for line in DOCS.read_text().splitlines() if line.startswith("| `"))
-        )
+        re.findall(r"`(\w+)`", "".join(line.split("|")[1] for line in options.splitlines() if line.startswith("| `")))
     )
     code = ms.adapt.__kwdefaults__
     assert table == {"kind", *code}

@@ -13,8 +13,8 @@ TRUE = dict(SECTIONS._entries)
 """Our own sections: they are imported once, and must not be filed in a table that a test throws away."""
 
 
-def make(name, order, run, *, once=False, averaged=(), seconds=1.0, kinds=("recurrent",), numbers=("total",)):
-    """Return a class of section; `run` is called with the context and returns a Measurement."""
+def make(name, order, run, *, once=False, averaged=(), seconds=1.0, kinds=("recurrent",), numbers=("total",), **more):
+    """Return a class of section; `run` is called with the context and returns a Measurement; `more` are attributes."""
 
     class Fake(ProfileSection):
         quantities = tuple(
@@ -29,6 +29,8 @@ def make(name, order, run, *, once=False, averaged=(), seconds=1.0, kinds=("recu
 
     Fake.name, Fake.title, Fake.order = name, f"The {name}", order
     Fake.once, Fake.averaged, Fake.kinds = once, averaged, kinds
+    for attribute, value in more.items():
+        setattr(Fake, attribute, value)
     return Fake
 
 

@@ -1,5 +1,6 @@
 """The runner: its order, budget, interruptions, and what it makes of results; with parts that take no time."""
 
+import dataclasses
 import json
 import math
 from fractions import Fraction
@@ -12,6 +13,7 @@ from mnemoscope.core.errors import UserError
 from mnemoscope.nn import NetworkSpec
 from mnemoscope.profiles import Measurement, Scalar
 from mnemoscope.profiles.drawing import spoken
+from mnemoscope.profiles.quantity import Axis, Quantity
 from mnemoscope.profiles.results import Store
 from mnemoscope.profiles.row import Estimate
 from mnemoscope.profiles.runner import Runner, Settings
@@ -125,7 +127,7 @@ def test_a_part_with_fewer_seeds_than_planned_says_so():
     _, (row,) = run(make("a", 1, slow, seconds=0.01), seeds=100, budget=0.2)
     found = row["parts"]["a"]
     assert 1 <= len(found["scalars"]["total"]["seeds"]) < 10
-    assert found["notes"][-1].endswith("of 100 seeds: there was no time for the others")
+    assert found["notes"][-1].endswith("of 100 seeds: there was no time for the others; --minutes gives them more")
 
 
 def test_an_interrupted_run_leaves_rows_and_goes_on_bit_for_bit(tmp_path):
@@ -206,3 +208,44 @@ def test_a_file_that_is_not_ours_is_left_alone(tmp_path):
 def test_settings_that_cannot_be(wrong, said):
     with pytest.raises(UserError, match=said):
         Settings(**wrong)
+
+
+def test_by_default_measuring_has_a_ceiling_and_ends_after_three_seeds():
+    parts = make("a", 1, number(), seconds=1.0), make("b", 2, number(), seconds=70.0)
+    runner, (row,) = run(*parts, bounded=True)
+    assert runner.budget == 60.0
+    assert row["settings"]["budget"] == 60.0
+    assert row["parts"]["a"]["scalars"]["total"]["seeds"] == [0.1, 1.1, 2.1]
+    assert row["parts"]["b"]["reason"] == "it needs about 70.0 s, and the budget of 60 s is used up"
+    _, (row,) = run(*parts, bounded=True, budget=100.0)
+    assert [len(row["parts"][name]["scalars"]["total"]["seeds"]) for name in "ab"] == [5, 5]
+
+
+def test_training_is_no_part_of_the_ceiling():
+    runner, (row,) = run(make("a", 1, number(), seconds=500.0, trains=True, once=True), bounded=True)
+    assert row["parts"]["a"]["status"] == "done"
+    assert not runner.stopped
+
+
+def test_a_part_whose_interval_changes_no_judgement_has_no_third_seed():
+    axis = Axis(name="x", says="{value}", column="x", place=1)
+    judged = Quantity(name="total", title="total", better="higher", floor=0.1, axis=axis, section="a")
+
+    def sure(context):
+        return Measurement(scalars={"total": Scalar(value=100.0 + 0.01 * context.seed)})
+
+    clear, plain = make("a", 1, sure, quantities=(judged,)), make("b", 2, number())
+    with only(clear, plain):
+        found = []
+        for scale in (1e-3, 1.0):  # references far below, and references all around
+            others = Runner([RNN] * 4, Settings(seeds=3)).run()
+            for place, row in enumerate(others):
+                total = row.sections["a"].scalars["total"]
+                values = tuple(scale * (100.0 + 10 * (place - 1.5) + 9.0 * k) for k in range(3))
+                row.sections["a"].scalars["total"] = dataclasses.replace(total, value=sum(values) / 3, seeds=values)
+            runner = Runner([RNN], Settings(bounded=True))
+            runner.references = others
+            found.append(runner.run()[0])
+    assert [len(row.section("a").seeds) for row in found] == [2, 3]
+    assert [len(row.section("b").seeds) for row in found] == [3, 3]
+    assert found[0].section("a").notes == ("measured at 2 of 3 seeds: another seed would change no judgement",)

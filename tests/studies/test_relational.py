@@ -4,8 +4,8 @@ import pytest
 
 from mnemoscope.nn import names
 from mnemoscope.studies import STUDIES
-from mnemoscope.studies.machinery import NO_VERDICT
-from mnemoscope.studies.machinery.relational import VARIANTS, Ahead, train_relational
+from mnemoscope.studies.machinery import NO_VERDICT, UNDECIDED
+from mnemoscope.studies.machinery.relational import VARIANTS, ahead, train_relational
 
 KERG = [name for name in STUDIES.names() if name.startswith("kerg-relational")]
 
@@ -36,16 +36,16 @@ def test_rules_and_displays_fit_the_rows(name):
 
 
 def test_ahead_compares_case_by_case():
-    rule = Ahead(claim="A is ahead", network="A", other="B", margin=10.0)
-    rows = [{"case": case, "m": "", "network": name, "mean": mean} for case, name, mean in
+    rule = ahead("A is ahead", network="A", other="B", margin=10.0)
+    rows = [{"case": case, "m": "", "network": name, "accuracy": [mean, mean]} for case, name, mean in
             (("x", "A", 90.0), ("x", "B", 79.0), ("y", "A", 60.0), ("y", "B", 50.0), ("z", "A", 1.0))]  # fmt: skip
     assert rule.judge(rows, "paper").verdict == "reproduced"
     assert rule.judge(rows, "laptop").verdict == "trend reproduced at smaller scale"
-    assert rule.judge([{**row, "mean": row["mean"] + (row["network"] == "B")} for row in rows], "paper").verdict == (
-        "not reproduced"
-    )
+    nearer = [{**row, "accuracy": [one + (row["network"] == "B") for one in row["accuracy"]]} for row in rows]
+    assert rule.judge(nearer, "paper").verdict == "not reproduced"
+    assert rule.judge([{**row, "accuracy": row["accuracy"][:1]} for row in rows], "paper").verdict == UNDECIDED
     assert rule.judge([], "paper").verdict == "not reproduced"
-    assert "+11.0 in x, +10.0 in y" in rule.judge(rows, "paper").measured
+    assert "79 at B, 90 at A (+11, 95% 11 to 11) in x; 50 at B, 60 at A" in rule.judge(rows, "paper").measured
 
 
 def test_a_training_has_a_split_of_its_own_for_every_seed(tmp_path):

@@ -11,6 +11,7 @@ from mnemoscope.studies import SCALES, STUDIES, VERDICTS, Outcome, RunSpec
 from mnemoscope.studies.machinery import (
     EXECUTORS,
     NO_VERDICT,
+    UNDECIDED,
     BarsOf,
     CurvesOf,
     First,
@@ -28,6 +29,7 @@ from mnemoscope.studies.machinery import (
     study_page,
 )
 from mnemoscope.studies.machinery.kinds import measure_rank
+from mnemoscope.studies.machinery.ziv import early, limits
 from mnemoscope.theory import depth_two_rank
 
 CALLS: list[int] = []
@@ -224,18 +226,32 @@ def test_one_group_is_first() -> None:
 def test_groups_are_ranked_case_by_case() -> None:
     rule = Ranked(claim="c", column="score", by="net", groups=("a", "b"), cases=("T",))
     found = rule.judge(ROWS, "laptop")
-    assert found.verdict == "trend reproduced at smaller scale"
-    assert found.measured == "mean score: 2.5 at a, 3.5 at b (2); 4.5 at a, 5.5 at b (4)"
-    assert found.rule == "mean score rises from a, b, in every case of T"
-    assert rule.judge(ROWS[1:], "paper").measured == "mean score: 4.5 at a, 5.5 at b (4)"
-    far = Ranked(claim="c", column="score", by="net", groups=("a", "b"), margin=1.5)
-    assert far.judge(ROWS, "paper").verdict == "not reproduced"
+    assert found.verdict == UNDECIDED  # seeds are as far apart as groups
+    half = "(+1, 95% \N{MINUS SIGN}2.042 to 4.042)"  # t(0.975, 2) sqrt(1/2) about 1
+    assert found.measured == f"mean score: 2.5 at a, 3.5 at b {half} in 2; 4.5 at a, 5.5 at b {half} in 4"
+    said = "not decided by these seeds where the 95% interval of a difference does not say so either way"
+    assert found.rule == f"mean score rises from a, b, in every case of T; {said}"
+    assert rule.judge(ROWS[1:], "paper").measured == f"mean score: 4.5 at a, 5.5 at b {half} in 4"
+    near = [{**row, "score": [row["score"][0], row["score"][0] + 0.01]} for row in ROWS]
+    assert rule.judge(near, "laptop").verdict == "trend reproduced at smaller scale"
+    assert [
+        rule.judge([{**row, "score": one} for row in ROWS], "paper").verdict for one in ([1.0, 1.0], [1.0], 1.0)
+    ] == [
+        "not reproduced",
+        UNDECIDED,
+        UNDECIDED,
+    ]
+    assert "(+0, one seed)" in rule.judge([{**row, "score": 1.0} for row in ROWS], "paper").measured
+    far = Ranked(claim="c", column="score", by="net", groups=("a", "b"), cases=("T",), margin=1.5)
+    assert far.judge(near, "paper").verdict == "not reproduced"
+    assert far.judge(ROWS, "paper").verdict == UNDECIDED
     none = [{**row, "score": None} for row in ROWS[:2]] + ROWS[2:]
     assert "none at a" in far.judge(none, "paper").measured
     assert far.judge(none, "paper").verdict == "reproduced"
     assert far.judge([{**row, "score": None} for row in ROWS], "paper").verdict == "not reproduced"
-    falls = Ranked(claim="c", column="score", by="net", groups=("b", "a"), direction="falls", margin=-0.5)
-    assert falls.judge(ROWS, "paper").verdict == "reproduced"
+    falls = Ranked(claim="c", column="score", by="net", groups=("b", "a"), direction="falls", margin=-0.5, cases=("T",))
+    assert [falls.judge(rows, "paper").verdict for rows in (near, ROWS)] == ["reproduced", UNDECIDED]
+    assert rule.judge([{**row, "score": []} for row in ROWS], "paper").measured == "mean score: nothing measured"
 
 
 def test_displays_read_columns() -> None:
@@ -272,10 +288,40 @@ def test_the_gallery_is_drawn_from_result_files(tmp_path: Path) -> None:
         draw_gallery(tmp_path / "gallery", STUDIES.__getitem__)
 
 
+def test_a_setting_of_a_scale_can_be_another() -> None:
+    study = STUDIES["kerg-relational-enhanced"]
+    longer = study.changed("smoke", {"iterations": 7})
+    assert {spec.settings["iterations"] for spec in longer.plan("smoke")} == {7}
+    assert [spec.settings["variant"] for spec in longer.plan("smoke")] == [
+        spec.settings["variant"] for spec in study.plan("smoke")
+    ]
+    assert longer.plan("laptop") == study.plan("laptop")
+    with pytest.raises(UserError, match="setting of kerg-relational-enhanced"):
+        study.changed("smoke", {"iteration": 7})
+
+
 def test_verdicts_are_those_of_the_contract() -> None:
     assert VERDICTS == (
         "reproduced",
         "trend reproduced at smaller scale",
         "not reproduced",
         "published value wrong",
+        "not decided by these seeds",
     )
+
+
+def test_scores_early_in_training_are_those_of_a_common_step() -> None:
+    found = {"curve_steps": [10, 20, 30, 40], "curve_score": [[0.1, 0.2, 0.3, 0.4], [0.5, 1.0]]}
+    assert early({"iterations": 120}, found) == [0.3, 1.0]
+    assert early({"iterations": 80}, found) == [0.2, 1.0]
+    assert early({"iterations": 8}, found) == [0.1, 0.5]
+
+
+def test_a_limit_is_that_of_each_seed() -> None:
+    given = {"seeds": [0, 1, 2], "criterion": 0.9}
+    assert limits(given, {"levels": {"5": [1.0, 0.95, None], "10": [0.95, 0.5, 0.9]}}) == [10, 5, None]
+
+
+def test_a_row_is_placed_by_the_columns_that_say_something() -> None:
+    rule = Holds(claim="c", left="one", relation="<", right=0.0)
+    assert rule.judge([{"case": "x", "m": "", "one": 2.0}], "paper").measured.endswith("against 0 at case=x, one=2.0")

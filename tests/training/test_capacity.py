@@ -2,7 +2,7 @@
 
 import json
 import sys
-from types import SimpleNamespace
+import time
 
 import numpy as np
 import pytest
@@ -48,7 +48,7 @@ def test_limit_is_where_most_seeds_end(task, pretended) -> None:
     levels = pretended(lambda seed, delay: 1.0 if delay <= ends[seed] else 0.5)
     found = capacity("rnn", task, hidden_size=4, seeds=3, start=4, resolution=0.01)
     assert found.limit == 21
-    assert found.seed_limits.tolist() == [24, 8, 21]  # the hardest that each mastered of 4, 8, 16, 20, 21, 22, 24, 32
+    assert found.seed_limits == (24, 8, 21)  # the hardest that each mastered of 4, 8, 16, 20, 21, 22, 24, 32
     assert levels[:4] == [4, 8, 16, 32]
     assert found.levels.tolist() == sorted(levels)
     for level, rate, lower, upper in zip(found.levels, found.curve, found.lower, found.upper, strict=True):
@@ -99,21 +99,38 @@ def test_budget_of_iterations(task, pretended) -> None:
     assert "budget of 6 iterations" in found.reason
 
 
-@pytest.mark.parametrize(
-    ("took", "needed"),
-    [
-        ({1: 5.2}, 5.2 + 5.2 / 30 * 470),  # one level: all of its time is taken for training
-        ({1: 5.3, 2: 5.8}, 5 + 0.01 * 500),  # two: five seconds to start, 10 ms for each iteration and step
-        ({1: 6.0, 2: 5.8}, 5.8 + 5.8 / 80 * 420),  # no slower with more to do: as if one
-    ],
-)
-def test_starting_is_not_taken_for_training(task, took, needed) -> None:
-    plan = SimpleNamespace(iterations=100, task=SimpleNamespace(harder=lambda level: SimpleNamespace(steps=level)))
-    search = sys.modules["mnemoscope.training.capacities.search"]._Search(plan, None, {})
-    search.scores = {level: [1.0] for level in took}
-    search.steps = {level: [{1: 30, 2: 40}[level]] for level in took}
-    search.took = took
-    assert search._needed(5) == pytest.approx(needed)
+def test_minutes_bound_the_first_level_too(task, tmp_path) -> None:
+    slow = {**QUICK, "iterations": 10**6, "hidden_size": 6, "seeds": 2, "start": 3, "lr": 0}
+    begin = time.monotonic()
+    found = capacity("rnn", task, folder=tmp_path / "c", minutes=0.02, **slow)
+    assert time.monotonic() - begin < 30  # a million steps take minutes
+    assert (found.limit, found.below, found.unfinished, found.complete) == (None, None, 3, False)
+    assert found.known == "unknown; 3 not finished"
+    assert str(found).endswith("delay unknown; 3 not finished; the 0.02 minutes are used up")
+    assert ms.runs.load(tmp_path / "c").status == "budget"
+    level = tmp_path / "c" / "level-3"
+    reached = ms.runs.load(level / "group-000").latest().step
+    assert ms.runs.load(level).status == "budget"
+    assert reached > 0
+    again = capacity("rnn", task, folder=tmp_path / "c", minutes=0.02, **slow)
+    assert again.unfinished == 3
+    assert ms.runs.load(level / "group-000").latest().step > reached  # it went on, not anew
+
+
+def test_processes_keep_what_they_came_to_when_time_is_up(task, tmp_path) -> None:
+    layers = [ms.nn.RNN(4, 6), ms.nn.RNN(4, 6)]
+    settings = {**QUICK, "iterations": 10**6, "layout": "processes", "workers": 2}
+    with pytest.raises(ms.runs.OutOfBudget):
+        ms.training.fit_population(layers, task, folder=tmp_path / "p", minutes=0.2, **settings)
+    assert ms.runs.load(tmp_path / "p").status == "budget"
+    assert all(ms.runs.load(tmp_path / "p" / f"group-00{k}").latest().step > 0 for k in range(2))
+
+
+def test_a_level_that_is_not_mastered_is_no_limit(task, pretended) -> None:
+    pretended(lambda seed, delay: 1.0 if (seed, delay) == (1, 2) else 0.0)
+    found = capacity("rnn", task, hidden_size=4, seeds=3, grid=[2, 4])
+    assert (found.limit, found.below, found.seed_limits) == (None, 2, (None, 2, None))
+    assert json.loads(json.dumps(found.to_dict()))["limit"] is None
 
 
 def test_really_trained(task) -> None:
@@ -201,7 +218,7 @@ def test_warm_start_is_recorded_and_differs(task, tmp_path) -> None:
 def test_forms_of_a_network(task) -> None:
     quick = {"seeds": 1, "grid": [1], **QUICK, "layout": "sequential"}
     assert capacity(ms.nn.RNN(4, 6), task, **quick).network == "RNN"
-    assert capacity(ms.nn.RNN, task, hidden_size=6, **quick).network == "RNN (n = 6)"
+    assert capacity(ms.nn.RNN, task, hidden_size=6, **quick).network == "rnn (n = 6)"
     assert capacity("rnn", "copying", parameters=500, count="all", num_layers=2, **quick).parameters <= 500
 
 
@@ -212,7 +229,9 @@ def test_comparison_is_paired_by_seed(task, pretended) -> None:
     short = capacity("rnn", task, hidden_size=3, seeds=4, start=4, resolution=0.01)
     (found,) = compare_capacities([long, short])
     assert found.comparison.pairs == 4
-    assert found.comparison.difference.value == pytest.approx(np.mean(long.seed_limits - short.seed_limits))
+    assert found.comparison.difference.value == pytest.approx(
+        np.mean(np.array(long.seed_limits) - np.array(short.seed_limits))
+    )
     assert found.corrected == found.comparison.p == 2 / 16
     assert "corrected p" in str(found)
 

@@ -20,7 +20,7 @@ found = ms.training.capacity(
     validation_size=50, validate_every=30, checkpoint_every=10, lr=0.003, criterion=0.8, warm_start=True,
     layout="batched", folder=sys.argv[1],
 )
-print(json.dumps([found.scores.tolist(), found.steps.tolist(), found.limit, found.seed_limits.tolist()]))
+print(json.dumps([found.scores.tolist(), found.steps.tolist(), found.limit, list(found.seed_limits)]))
 """
 
 

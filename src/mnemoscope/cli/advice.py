@@ -90,7 +90,7 @@ def advised(command: Callable[..., None]) -> Callable[..., None]:
         for name, (annotation, default) in ADVICE_OPTIONS.items()
     ]
     del run.__wrapped__
-    run.__signature__ = inspect.Signature([*own, *more])  # type: ignore[attr-defined]
+    vars(run)["__signature__"] = inspect.Signature([*own, *more])  # where typer looks for the options
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in (*own, *more)}
     return run
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from mnemoscope.cli.terminal import FAILURE, Force, Json, check_output, console, print_json, quiet, shown_warnings
-from mnemoscope.core.errors import UserError, expected, positive_int
+from mnemoscope.core.errors import UserError, choice, expected, positive_int
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
+    from mnemoscope.nn import NetworkSpec
     from mnemoscope.training import Capacity
     from mnemoscope.training.capacities.inputs import Builder
 
@@ -25,10 +27,13 @@ def _option(*names: str, panel: str, help: str, **more: Any) -> Any:
     return typer.Option(*names, help=help, rich_help_panel=panel, show_default=False, **more)
 
 
-Network = Annotated[
-    str,
+Networks = Annotated[
+    list[str],
     typer.Argument(
-        metavar="NETWORK", help="A name of `mnemoscope networks`, or FILE.py:CLASS (this runs the file's code)."
+        metavar="NETWORK ..",
+        help="Names of `mnemoscope networks`, or FILE.py:CLASS (this runs the file's code); each may have sizes and "
+        "options of its own: lstm:hidden=32.",
+        show_default=False,
     ),
 ]
 Task = Annotated[str, typer.Argument(metavar="TASK", help="A name of `mnemoscope tasks`.")]
@@ -65,7 +70,7 @@ Resolution = Annotated[
 ]
 Iterations = Annotated[int, _option("--iterations", panel=_TRAINING, help="Of one training, at most. Default: 2000.")]
 Budget = Annotated[int | None, _option("--budget", panel=_SEARCH, help="Iterations of all trainings together.")]
-Minutes = Annotated[float | None, _option("--minutes", panel=_SEARCH, help="Begin no new level after these.")]
+Minutes = Annotated[float | None, _option("--minutes", panel=_SEARCH, help="Of training, divided among the networks.")]
 Warm = Annotated[bool, _option("--warm-start", panel=_SEARCH, help="Start from the weights of an easier level.")]
 Folder = Annotated[
     Path | None,
@@ -80,7 +85,7 @@ Plot = Annotated[str | None, typer.Option("--plot", metavar="PATH", help="Draw t
 
 
 def capacity(
-    network: Network,
+    networks: Networks,
     task: Task,
     hidden: Hidden = None,
     layers: Layers = "1",
@@ -109,13 +114,14 @@ def capacity(
     *,
     about: dict[str, Any],
 ) -> None:
-    """Find the largest difficulty of a task that a network still learns.
+    """Find the largest difficulty of a task that a network still learns; of several, each, and compare them.
 
     Trains several seeds at each level: levels double as long as most seeds master them, then the gap is bisected.
-    With several depths (--layers 1,2,3) at one number of --parameters their limits are compared, paired by seed.
+    Several networks, or depths (--layers 1,2,3), best at one number of --parameters, are compared paired by seed.
     """
     from mnemoscope import tasks
     from mnemoscope.cli.options import named_values
+    from mnemoscope.nn.parameters import COUNTS
     from mnemoscope.report import chart
     from mnemoscope.training import compare_capacities
     from mnemoscope.training.capacities.inputs import checked_seeds, checked_training, maker
@@ -140,17 +146,20 @@ def capacity(
         "resolution": resolution,
         "iterations": iterations,
         "budget": budget,
-        "minutes": None if minutes is None else minutes / len(depths),
+        "minutes": None if minutes is None else minutes / (len(networks) * len(depths)),
         "warm_start": warm_start,
         **checked_training(named_values(training or (), "--train")),
     }
-    sizes: dict[str, Any] = {"hidden_size": hidden, "parameters": parameters, "count": count}
+    sizes: dict[str, Any] = {} if hidden is None else {"hidden_size": hidden}
+    sizes |= {} if parameters is None else {"parameters": parameters, "count": count}
+    choice("count", count, COUNTS)
     own = named_values(options or (), "--set")
     with quiet():  # every network before the first training: a mistake in the last must not cost hours
-        networks = {
-            depth: maker(network, chosen, num_layers=depth, options=own, about=about, **sizes) for depth in depths
-        }
-    found = [_search(networks[depth], chosen, depth, len(depths), folder, settings, json) for depth in depths]
+        builders = [
+            maker(_described(network, depth, sizes, own, about), chosen) for network in networks for depth in depths
+        ]
+    _check_labels(builders)
+    found = [_search(one, chosen, _place(folder, one, builders), settings, json) for one in builders]
     compared = compare_capacities(found) if len(found) > 1 and seeds > 1 else []
     if plot is not None:
         chart.save(draw_capacities(found), plot)
@@ -161,33 +170,56 @@ def capacity(
         console().print(str(line), style="bold", soft_wrap=True)
 
 
-def _search(
-    network: Builder, task: Any, depth: int, depths: int, folder: Path | None, settings: Mapping[str, Any], json: bool
-) -> Capacity:
+def _described(
+    network: str, depth: int, sizes: Mapping[str, Any], options: Mapping[str, Any], about: Mapping[str, Any]
+) -> NetworkSpec:
+    """Return one network of those that were typed, at one depth; advice is for those that are not our own."""
+    from mnemoscope.cli.profile import described
+    from mnemoscope.core.plugins import is_location
+
+    deep = {"num_layers": depth} if depth > 1 else {}
+    return described(network, {**sizes, **deep}, options, about if is_location(network) else {})
+
+
+def _check_labels(builders: Sequence[Builder]) -> None:
+    for one in builders:
+        if sum(one.label == other.label for other in builders) > 1:
+            raise UserError(f"networks must differ in name or size to be told apart, got {one.label} twice")
+
+
+def _place(folder: Path | None, one: Builder, builders: Sequence[Builder]) -> Path | None:
+    """Return where a search is recorded: in the folder itself, or each in one of its own name."""
+    if folder is None or len(builders) == 1:
+        return folder
+    if len({other.spec["network"] for other in builders}) == 1 and len({o.spec["num_layers"] for o in builders}) > 1:
+        return folder / f"depth-{one.spec['num_layers']}"
+    return folder / "-".join(re.findall(r"[A-Za-z0-9.]+", one.label))
+
+
+def _search(network: Builder, task: Any, place: Path | None, settings: Mapping[str, Any], json: bool) -> Capacity:
     from mnemoscope import training
 
-    place = folder if folder is None or depths == 1 else folder / f"depth-{depth}"
     try:
         with quiet(), shown_warnings():
             return training.capacity(
                 network,
                 task,
                 folder=place,
-                on_level=None if json else _teller(depth, task),
+                on_level=None if json else _teller(network.label, task),
                 **settings,
             )
     except KeyboardInterrupt:
-        on = "the same command goes on" if folder is not None else "give --folder to be able to go on another time"
+        on = "the same command goes on" if place is not None else "give --folder to be able to go on another time"
         typer.echo(f"interrupted; {on}", err=True)
         raise typer.Exit(FAILURE) from None
 
 
-def _teller(depth: int, task: Any) -> Callable[[Mapping[str, Any]], None]:
+def _teller(label: str, task: Any) -> Callable[[Mapping[str, Any]], None]:
     def tell(level: Mapping[str, Any]) -> None:
         scores = ", ".join("diverged" if score is None else f"{score:.4f}" for score in level["scores"])
         word = "mastered" if level["mastered"] else "not mastered"
         took = f"{level['seconds']:.0f} s"
-        typer.echo(f"depth {depth}, {task.difficulty} {level['level']}: {word} (scores {scores}), {took}", err=True)
+        typer.echo(f"{label}, {task.difficulty} {level['level']}: {word} (scores {scores}), {took}", err=True)
 
     return tell
 

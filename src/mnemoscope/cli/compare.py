@@ -12,6 +12,7 @@ from mnemoscope.cli.profile import (
     DryRun,
     Export,
     Fresh,
+    Full,
     Hidden,
     Html,
     InputSize,
@@ -62,6 +63,7 @@ def compare(
     seeds: Seeds = None,
     train: Train = False,
     minutes: Budget = None,
+    full: Full = False,
     dry_run: DryRun = False,
     json: Json = False,
     *,
@@ -83,7 +85,9 @@ def compare(
 
     if len(networks) < 2:
         raise expected("compare", "given at least two networks", Description(" ".join(networks)))
-    chosen = ProfileOptions(html, json, quick, fresh, seed, seeds, minutes, export, dry_run, train, force, transpose)
+    chosen = ProfileOptions(
+        html, json, quick, fresh, seed, seeds, minutes, export, dry_run, train, force, transpose, full
+    )
     chosen.settings()
     sizes, values = sizes_of(hidden, input_size, layers, parameters, count), named_values(options or (), "--set")
     # Advice is for those that are not our own.

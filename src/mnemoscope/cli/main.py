@@ -16,6 +16,7 @@ from mnemoscope.cli.compare import compare
 from mnemoscope.cli.data import data
 from mnemoscope.cli.measure.command import app as measure
 from mnemoscope.cli.networks import cite, networks, show
+from mnemoscope.cli.parity import parity
 from mnemoscope.cli.profile import profile
 from mnemoscope.cli.resume import resume
 from mnemoscope.cli.runs.application import app as runs
@@ -34,7 +35,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (profile, compare, adapt, check, train, capacity):
+for command in (profile, compare, parity, adapt, check, train, capacity):
     app.command()(advised(command))
 for plain in (networks, show, cite, tasks, data, resume):
     app.command()(plain)

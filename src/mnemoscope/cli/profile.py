@@ -28,6 +28,7 @@ __all__ = [
     "DryRun",
     "Export",
     "Fresh",
+    "Full",
     "Hidden",
     "Html",
     "InputSize",
@@ -107,7 +108,7 @@ Seeds = Annotated[
     int | None,
     typer.Option(
         "--seeds",
-        help="How many sets of weights. Default: 5, with --quick 3.",
+        help="How many sets of weights. Default: 3; with --minutes or --full 5.",
         rich_help_panel=_WORK,
         show_default=False,
     ),
@@ -118,10 +119,11 @@ Budget = Annotated[
         "--minutes",
         "--budget",
         metavar="MINUTES",
-        help="Time to measure in; with --train, to train in.",
+        help="Time to measure in (default: 1 to 2, by the size of the state); with --train, to train in.",
         rich_help_panel=_WORK,
     ),
 ]
+Full = Annotated[bool, typer.Option("--full", help="Measure as long as it takes.", rich_help_panel=_WORK)]
 Train = Annotated[
     bool,
     typer.Option(
@@ -169,6 +171,7 @@ def profile(
     seeds: Seeds = None,
     train: Train = False,
     minutes: Budget = None,
+    full: Full = False,
     dry_run: DryRun = False,
     json: Json = False,
     *,
@@ -185,7 +188,7 @@ def profile(
 
     if len(networks) > 1:
         raise UserError(f"profile takes one network; several: mnemoscope compare {' '.join(networks)}")
-    chosen = ProfileOptions(html, json, quick, fresh, seed, seeds, minutes, export, dry_run, train, force)
+    chosen = ProfileOptions(html, json, quick, fresh, seed, seeds, minutes, export, dry_run, train, force, full=full)
     chosen.settings()
     given = sizes_of(hidden, input_size, layers, parameters, count)
     spec = described(networks[0], given, named_values(options or (), "--set"), about)
@@ -255,6 +258,7 @@ class ProfileOptions:
     train: bool = False
     force: bool = False
     transpose: bool = False
+    full: bool = False
 
     def settings(self) -> Settings:
         """Return what it means, or raise one line about a number that cannot be."""
@@ -269,7 +273,7 @@ class ProfileOptions:
             raise expected("--seed", "a whole number of at least 0", self.seed)
         budget = None if self.minutes is None or self.train else 60 * self.minutes
         train_minutes = (self.minutes or _MINUTES) if self.train else None
-        return Settings(quick=self.quick, seed=self.seed, seeds=self.seeds, budget=budget, train_minutes=train_minutes)
+        return Settings(self.quick, self.seed, self.seeds, budget, train_minutes, bounded=not self.full)
 
     def page(self, name: str) -> Path | None:
         """Return where the page goes: as it was typed, or into this folder under the network's name."""
@@ -288,6 +292,7 @@ class ProfileOptions:
         found += ["--fresh"] if self.fresh else []
         found += [f"--seed {self.seed}"] if self.seed else []
         found += [f"--seeds {self.seeds}"] if self.seeds is not None else []
+        found += ["--full"] if self.full else []
         found += [f"--train --minutes {self.minutes or _MINUTES:g}"] if self.train else []
         return " ".join(found)
 

@@ -32,6 +32,10 @@ Export = Annotated[
 Save = Annotated[
     Path | None, typer.Option("--save", metavar="FOLDER", help="Write the result file, as the gallery holds it.")
 ]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="Another setting of the scale than declared: iterations=1600."),
+]
 Minutes = Annotated[float | None, typer.Option("--minutes", help="Begin no new run after these; go on another time.")]
 
 
@@ -89,6 +93,7 @@ def run(
     every: Annotated[bool, typer.Option("--all", help="Run all studies, the cheapest first.")] = False,
     scale: Scale = "laptop",
     minutes: Minutes = None,
+    changes: Set = None,
     html: Html = None,
     save: Save = None,
     runs: Runs = None,
@@ -96,6 +101,7 @@ def run(
     json: Json = False,
 ) -> None:
     """Run what has not been run yet of a study, and say what it found. A killed one goes on where it was."""
+    from mnemoscope.cli.options import named_values
     from mnemoscope.core.files import writable
     from mnemoscope.studies import STUDIES
 
@@ -108,7 +114,11 @@ def run(
             raise UserError("--html is the page of one study; with --all, --save FOLDER keeps the results of all")
         writable(html)
         check_output(html, force)
+    if changes and (every or save is not None):
+        raise UserError("--set is for a look at one study; it goes with neither --all nor --save")
     chosen = [STUDIES[one] for one in STUDIES] if name is None else [_study(name)]
+    if changes:
+        chosen = [study.changed(scale, named_values(changes, "--set")) for study in chosen]
     chosen.sort(key=lambda study: study.minutes.get(scale, 0.0))
     end = None if minutes is None else time.monotonic() + 60 * minutes
     documents = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -31,6 +32,13 @@ TaskName = Annotated[
 ]
 Hidden = Annotated[int | None, typer.Option("--hidden", help="Hidden size of NETWORK. Default: 64.", metavar="INTEGER")]
 Layers = Annotated[int | None, typer.Option("--layers", help="Layers of NETWORK. Default: 1.", metavar="INTEGER")]
+Parameters = Annotated[
+    int | None,
+    typer.Option("--parameters", help="Instead of --hidden: the size of NETWORK with so many.", metavar="INTEGER"),
+]
+Count = Annotated[
+    str, typer.Option("--count", help="What --parameters counts: recurrent, all (with readout), published.")
+]
 Set = Annotated[list[str] | None, typer.Option("--set", help="An option of NETWORK, NAME=VALUE.", metavar="NAME=VALUE")]
 TaskSet = Annotated[
     list[str] | None, typer.Option("--task-set", help="A setting of TASK, NAME=VALUE.", metavar="NAME=VALUE")
@@ -70,6 +78,8 @@ def train(
     task: TaskName = None,
     hidden: Hidden = None,
     layers: Layers = None,
+    parameters: Parameters = None,
+    count: Count = "recurrent",
     options: Set = None,
     task_settings: TaskSet = None,
     training: Training = None,
@@ -98,7 +108,8 @@ def train(
 
     changes = {"seed": seed, "iterations": iterations, "device": device}
     if task is None:
-        given = {"--hidden": hidden, "--layers": layers, "--set": options, "--task-set": task_settings}
+        given: dict[str, Any] = {"--hidden": hidden, "--layers": layers, "--parameters": parameters}
+        given |= {"--set": options, "--task-set": task_settings}
         more = {about_words(about)[0] if about else "": about or None}
         for flag, value in {**given, "--train": training, **more}.items():
             if value is not None:
@@ -109,7 +120,8 @@ def train(
             )
         found = read_experiment(what, changes)
     else:
-        sizes = {"hidden_size": hidden, "num_layers": layers}
+        sizes: dict[str, Any] = {"hidden_size": hidden, "num_layers": layers, "parameters": parameters}
+        sizes |= {} if parameters is None else {"count": count}
         network = {"name": what} | {name: size for name, size in sizes.items() if size is not None}
         settings = {"iterations": 1000} | {name: value for name, value in changes.items() if value is not None}
         found = Experiment(
@@ -140,8 +152,9 @@ def finish(
             print_json(failure.run.to_dict())
         typer.echo(f"failed: {failure}", err=True)
         raise typer.Exit(FAILURE) from None
-    except KeyboardInterrupt:
-        typer.echo("interrupted; the same command again, or `mnemoscope resume RUN`, goes on", err=True)
+    except KeyboardInterrupt as stop:
+        run = getattr(stop, "__notes__", ["RUN"])[-1]
+        typer.echo(f"interrupted; the same command again, or `mnemoscope resume {shlex.quote(run)}`, goes on", err=True)
         raise typer.Exit(FAILURE) from None
     if isinstance(made, Capacity):
         _finish_search(made, plot, json)

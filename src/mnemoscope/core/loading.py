@@ -35,7 +35,7 @@ _NOTES: dict[str, tuple[str, ...]] = {}
 _LOADED: dict[str, ModuleType] = {}
 """Files that were read, by their place and time."""
 _LOCAL: dict[str, ModuleType] = {}
-"""Modules beside the file that was read last, by the names under which it imported them."""
+"""Modules beside the files that were read last, by the names under which they imported them."""
 
 
 def load_file(path: Path) -> ModuleType:
@@ -199,7 +199,9 @@ def _is_under(module: ModuleType, roots: list[Path]) -> bool:
 def _forget_others(roots: list[Path]) -> None:
     """Forget modules that lie beside another user's file, so that each file finds its own ``utils``."""
     for name, module in list(_LOCAL.items()):
-        if sys.modules.get(name) is module and _place(module) is not None and not _is_under(module, roots):
+        if _is_under(module, roots):
+            continue  # this file's own: forgotten when a file from elsewhere is read
+        if sys.modules.get(name) is module and _place(module) is not None:
             del sys.modules[name]
         _LOCAL.pop(name)
 
@@ -209,7 +211,7 @@ def _on_path(folders: list[str], first: bool = True) -> Iterator[None]:
     """Search these folders first while a file is read, and last from then on, for what it imports when it is called."""
     kept = list(sys.path)
     own = [folder for folder in folders if folder not in kept]
-    sys.path[:] = [*own, *kept] if first else [*kept, *own]
+    sys.path[:] = [*folders, *kept] if first else [*kept, *own]
     importlib.invalidate_caches()
     try:
         yield

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from mnemoscope.measures.hankel import *
     from mnemoscope.measures.lyapunov import *
     from mnemoscope.measures.machine_memory import *
+    from mnemoscope.measures.parity.forms import *
+    from mnemoscope.measures.parity.reference import *
     from mnemoscope.measures.rac_graph.contraction import *
     from mnemoscope.measures.rac_graph.cut import *
     from mnemoscope.measures.registry import *
@@ -61,6 +63,8 @@ _FILES = {
     "hankel": ("HankelValues", "balanced_truncation", "hankel_singular_values"),
     "lyapunov": ("LyapunovExponents", "lyapunov_exponents"),
     "machine_memory": ("MemoryUse", "memory_use"),
+    "parity.forms": ("ModeParity", "mode_parity"),
+    "parity.reference": ("ReferenceParity", "reference_parity"),
     "rac_graph.contraction": ("contract_rac", "to_quimb"),
     "rac_graph.cut": ("FIGURES", "TensorNetwork", "tensor_network", "tensor_network_figure"),
     "registry": ("MEASURES", "Cost", "Measure", "get", "measure", "names"),

@@ -40,6 +40,7 @@ HOMES = {
     "matrix-fisher": "fisher.matrix",
     "memory-capacity": "capacity.memory",
     "memory-use": "machine_memory",
+    "mode-parity": "parity.forms",
     "network-fisher": "fisher.network",
     "odd-even-rank": "tensor_train.odd_even",
     "polynomial-degree": "degree",

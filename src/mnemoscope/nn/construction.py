@@ -104,7 +104,7 @@ class _Call:
         missing = [p.name for p in self.named if p.default is p.empty and p.name not in given]
         if missing:
             raise self._unbound(missing, given)
-        width = given.get(self.placed.get("input_size", ""))
+        width = given.get(self.placed.get("input_size", self.placed.get("both", "")))
         if not self.configurations:
             self._check_placed()
         module = _built(self.name, self.factory, self._positional(given), given)

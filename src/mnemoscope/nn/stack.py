@@ -17,7 +17,7 @@ from torch.utils._pytree import tree_flatten, tree_map
 
 from mnemoscope.core.errors import Description, UserError, expected, positive_int
 from mnemoscope.nn.declared import Layer, Weights
-from mnemoscope.nn.ops.scan import mask_of, of_traced_length, reverse, scan, tracing
+from mnemoscope.nn.ops.scan import for_onnx, mask_of, of_traced_length, reverse, scan, tracing
 from mnemoscope.nn.options import StackOptions
 from mnemoscope.nn.recurrent import Recurrent
 from mnemoscope.nn.state import State, as_type, check_state, complex_of, fits, join_cells, split_cells
@@ -290,7 +290,7 @@ class Stack(Recurrent):
 
     def _recorded(self, x: Tensor) -> Tensor:
         """Return x; where a graph is being made of the call, refuse what it could not be right for."""
-        if torch.compiler.is_exporting() and self.field == "complex" and torch.onnx.is_in_onnx_export():
+        if torch.compiler.is_exporting() and self.field == "complex" and for_onnx():
             raise UserError(f"{type(self).__name__} computes with complex numbers, which ONNX does not have")
         return of_traced_length(x) if tracing() and not self.any_length_traced else x
 
@@ -344,9 +344,7 @@ class Stack(Recurrent):
     ) -> tuple[Float[Tensor, "members time batch output"], State]:
         """Run K networks of this shape on sequences of their own, in this network's order of time and batch."""
         batched = self._run_batched(weights, *inputs)
-        if batched is not None:
-            return batched
-        output, state = super().run_members(weights, *inputs, randomness=randomness)
+        output, state = batched or super().run_members(weights, *inputs, randomness=randomness)
         return output, state
 
     def _run_batched(self, weights: Mapping[str, Tensor], x: Tensor, hx: Any = None) -> tuple[Tensor, State] | None:

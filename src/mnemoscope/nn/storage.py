@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import pickle
 from collections.abc import Collection
 from functools import partial
 from pathlib import Path
@@ -98,8 +99,11 @@ def load_weights(module: nn.Module, path: str | Path) -> None:
             found = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
     except FileNotFoundError:
         raise UserError(f"there is no file {str(path)!r}") from None
-    except Exception as error:  # torch.load raises whatever its file makes it raise
-        raise UserError(f"{str(path)!r} holds no weights that can be read safely: {_brief(error)}") from error
+    except pickle.UnpicklingError as error:  # torch's own words advise to run the file's code
+        wanted = "a state_dict, which is read without running code; torch.save(module.state_dict(), ..) writes one"
+        raise UserError(f"{str(path)!r} must hold {wanted}") from error
+    except Exception as error:  # a broken archive makes torch.load raise errors of zip, pickle and torch alike
+        raise UserError(f"{str(path)!r} holds no weights that can be read: {_brief(error)}") from error
     for key in ("state_dict", "model_state_dict", "model", "net", "weights"):
         found = found[key] if isinstance(found, dict) and isinstance(found.get(key), dict) else found
     if not isinstance(found, dict) or not all(isinstance(value, torch.Tensor) for value in found.values()):

@@ -56,7 +56,7 @@ def forms_agree(network: Any) -> float | None:
             apart = [_stepped(network, x), *_other_forms(network, x)]
             size = float(whole.abs().max())
             furthest = max(float((each - whole).abs().max()) for each in apart)
-    except Exception:  # a stranger's step may fail as it likes
+    except Exception:  # a stranger's own step, init_state or form may raise anything: then there is one way only
         return None
     finally:
         network.train(training)
@@ -173,7 +173,7 @@ def _idle(network: Any) -> str:
             for one in steps:
                 _, state = network.step(one, state)
                 flat.append(network.flatten_state(state))
-    except Exception:  # a stranger's step may fail as it likes
+    except Exception:  # a stranger's own step or flatten_state may raise anything: its measures say so, this is a note
         return ""
     finally:
         network.train(training)

@@ -183,6 +183,7 @@ def profile(
     seed: int = 0,
     seeds: int | None = None,
     budget: float | None = None,
+    full: bool = False,
     train_minutes: float | None = None,
     fresh: bool = False,
     html: str | os.PathLike[str] | None = None,
@@ -207,9 +208,10 @@ def profile(
     quick
         A first look within seconds.
     seed, seeds
-        The first seed, and how many sets of weights; by default 5, or 3 for a quick look.
-    budget
-        Seconds that measuring may take. What it does not suffice for is listed.
+        The first seed, and how many sets of weights; by default 3, and 5 with a budget or `full`.
+    budget, full
+        Seconds that measuring may take; by default 60 for a state of up to 1,024 numbers, 90 to 2,048 and 120 beyond,
+        half of it for a quick look. What it does not suffice for is listed. `full`: as long as it takes.
     train_minutes
         Also train it on five tasks, for so long in all.
     fresh
@@ -240,7 +242,7 @@ def profile(
         advice=advice,
         weights=weights,
     )
-    settings = Settings(quick=quick, seed=seed, seeds=seeds, budget=budget, train_minutes=train_minutes)
+    settings = Settings(quick, seed, seeds, budget, train_minutes, bounded=not full)
     return _profiled([spec], settings, fresh, html)
 
 
@@ -253,9 +255,9 @@ def compare(*networks: Any, quick: bool = False, seed: int = 0, seeds: int | Non
         raise expected("compare", "called with at least two networks", list(networks))
     own: dict[str, Any] = {name: more.pop(name) for name in _SPEC if name in more}
     budget, fresh, html = more.pop("budget", None), more.pop("fresh", False), more.pop("html", None)
-    minutes = more.pop("train_minutes", None)
+    minutes, full = more.pop("train_minutes", None), more.pop("full", False)
     specs = [each if isinstance(each, NetworkSpec) else _spec(each, own, more) for each in networks]
-    return _profiled(specs, Settings(quick, seed, seeds, budget, minutes), fresh, html)
+    return _profiled(specs, Settings(quick, seed, seeds, budget, minutes, bounded=not full), fresh, html)
 
 
 def _spec(network: Any, sizes: Mapping[str, Any], options: Mapping[str, Any]) -> NetworkSpec:

@@ -61,6 +61,7 @@ class Profiling:
             self._stored = [] if fresh else atlas.rows_like(facts, quick=settings.quick)
             if fresh or not self._stored:
                 self.references = atlas.measuring(facts, settings, fresh=fresh)
+            self.runner.references = self._stored
 
     def label(self, piece: Piece) -> str:
         """Return the name of the network that a piece of work is about."""

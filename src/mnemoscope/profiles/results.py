@@ -83,9 +83,12 @@ def merge(section: ProfileSection, found: Mapping[int, SeedResult], planned: int
         first = next(iter(others.values()), without_result("stopped", "it was not begun"))
         return SectionRow(status=first["status"], reason=first["reason"], seconds=seconds)
     results = list(done.values())
-    notes = [f"seed {seed}: {each['reason']}" for seed, each in others.items() if each["status"] != "stopped"]
+    cut = [each for each in others.values() if each["status"] in ("stopped", "settled")]
+    notes = [f"seed {seed}: {each['reason']}" for seed, each in others.items() if each not in cut]
     if len(done) + len(notes) < planned:
-        notes.append(f"measured at {len(done)} of {planned} seeds: there was no time for the others")
+        calm = bool(cut) and all(each["status"] == "settled" for each in cut)
+        why = cut[0]["reason"] if calm else "there was no time for the others; --minutes gives them more"
+        notes.append(f"measured at {len(done)} of {planned} seeds: {why}")
     names = dict.fromkeys(name for each in results for name in each["scalars"])
     return SectionRow(
         version=section.version,

@@ -15,6 +15,7 @@ from mnemoscope.core.errors import UserError, expected, positive_int
 from mnemoscope.measures.dynamics import ROOM, Dynamics, few_threads
 from mnemoscope.nn import NetworkSpec
 from mnemoscope.nn.storage import weights_digest
+from mnemoscope.profiles.budget import ENOUGH_SEEDS, ceiling, judgements_by_section, open_share, settled
 from mnemoscope.profiles.checks import brief, check_network
 from mnemoscope.profiles.results import SeedResult, Store, merge, seed_result, without_result
 from mnemoscope.profiles.row import NetworkFacts, Row, RowSettings, SectionRow
@@ -40,9 +41,12 @@ class Settings:
     seeds
         How many sets of weights a network without its own is measured with; None: 5, or 3 for a first look.
     budget
-        Seconds that measuring may take; None: as long as it takes.
+        Seconds that measuring may take; None: as long as it takes, or as `bounded` says.
     train_minutes
         Minutes that training may take beside; None: nothing is trained.
+    bounded
+        Without a budget: whether the ceiling of `mnemoscope.profiles.budget` holds, and measuring ends earlier once
+        every part has three seeds or its interval changes no judgement.
     """
 
     quick: bool = False
@@ -50,6 +54,7 @@ class Settings:
     seeds: int | None = None
     budget: float | None = None
     train_minutes: float | None = None
+    bounded: bool = False
 
     def __post_init__(self) -> None:
         if isinstance(self.seed, bool) or not isinstance(self.seed, int) or not 0 <= self.seed < 2**62:
@@ -63,8 +68,14 @@ class Settings:
 
     def seeds_of(self, trained: bool) -> list[int]:
         """Return the seeds: one where the weights are somebody's own."""
-        count = 1 if trained else self.seeds or _SEEDS[self.quick]
+        usual = ENOUGH_SEEDS if self.ends_early else _SEEDS[self.quick]
+        count = 1 if trained else self.seeds or usual
         return list(range(self.seed, self.seed + count))
+
+    @property
+    def ends_early(self) -> bool:
+        """Whether measuring ends once no judgement changes: where nobody said how many seeds or how long."""
+        return self.bounded and self.budget is None and self.seeds is None
 
 
 @dataclass(frozen=True)
@@ -116,6 +127,8 @@ class Runner:
         Whether somebody stopped it.
     stopped
         Whether the budget was used up before the end.
+    references
+        Rows that the networks are judged beside, by which further seeds are chosen; None: nothing is judged yet.
     """
 
     def __init__(self, specs: Sequence[NetworkSpec], settings: Settings, store: Store | None = None) -> None:
@@ -123,8 +136,10 @@ class Runner:
         self.store = store or Store()
         self.interrupted = False
         self.stopped = False
+        self.references: Sequence[Row] = ()
         self.sections = tuple(all_sections())
         self.subjects: list[Subject] = []
+        self._spent = 0.0
         self._took: dict[tuple[int, str], float] = {}
         self._last: tuple[int, int, Any] | None = None
         self._dynamics: Dynamics | None = None
@@ -136,27 +151,64 @@ class Runner:
 
     def plan(self) -> list[Piece]:
         """Return the work in its order, with an estimate of its time: first every section once, then further seeds."""
-        most = max(len(self._seeds(each)) for each in self.subjects)
+        return [piece for turn in range(self._turns) for piece in self._turn(turn)]
+
+    def expected_seconds(self) -> float:
+        """Return about how long all of it takes: what is measured within its budget, and what is trained beside."""
+        trained, measured = (
+            sum(piece.seconds for piece in self.plan() if piece.section.trains is kind) for kind in (True, False)
+        )
+        return trained + (measured if self.budget is None else min(measured, self.budget))
+
+    @property
+    def budget(self) -> float | None:
+        """Seconds that measuring may take; None: as long as it takes."""
+        if self.settings.budget is not None or not self.settings.bounded:
+            return self.settings.budget
+        return ceiling((each.facts.state_size for each in self.subjects), quick=self.settings.quick)
+
+    @property
+    def _turns(self) -> int:
+        return max(len(self._seeds(each)) for each in self.subjects)
+
+    def _turn(self, turn: int) -> list[Piece]:
+        """Return all sections at the seed of a turn: every section has its first seed before any has its second."""
         return [
             Piece(index, section, seed, self._estimate(index, section, seed))
-            for turn in range(most)
             for index, subject in enumerate(self.subjects)
             for section in self.sections
             for seed in self._seeds_of(subject, section)[turn : turn + 1]
             if self._reason_against(subject, section, seed) is None
         ]
 
+    def _ahead(self, turn: int) -> list[Piece]:
+        """Return the work of a turn by what is known so far: where references are told apart least comes first."""
+        pieces = self._turn(turn)
+        if turn == 0 or not self.settings.bounded:
+            return pieces
+        known = [judgements_by_section(self._row(each), self.references, self.sections) for each in self.subjects]
+        if self.settings.ends_early:
+            for piece in pieces:
+                if settled(piece.section.name, turn, known[piece.subject]):
+                    reason = "another seed would change no judgement"
+                    self._file(piece, without_result("settled", reason))
+            pieces = [piece for piece in pieces if not settled(piece.section.name, turn, known[piece.subject])]
+        return sorted(pieces, key=lambda each: -open_share(known[each.subject].get(each.section.name, ())))
+
+    def _file(self, piece: Piece, result: SeedResult) -> None:
+        self.subjects[piece.subject].results.setdefault(piece.section.name, {})[piece.seed] = result
+
     def run(self, watch: Watch | None = None) -> list[Row]:
         """Do the work, and return one row per network, in their order."""
-        pieces = self.plan()
-        begin, done, total = time.perf_counter(), 0.0, sum(piece.seconds for piece in pieces)
+        self._spent, done, total = 0.0, 0.0, self.expected_seconds()
+        planned = {(each.subject, each.section.name, each.seed): each.seconds for each in self.plan()}
         try:
-            for piece in pieces:
+            for piece in (each for turn in range(self._turns) for each in self._ahead(turn)):
                 if watch is not None:
                     watch(piece, done, total)
-                if not self._try(piece, time.perf_counter() - begin):
+                if not self._try(piece):
                     continue
-                done += piece.seconds
+                done = min(total, done + planned[piece.subject, piece.section.name, piece.seed])
         except KeyboardInterrupt:
             self.interrupted = True
         self.store.save()
@@ -216,23 +268,24 @@ class Runner:
     def _known(self, subject: Subject, section: ProfileSection, seed: int) -> SeedResult | None:
         return self.store.get(subject.fingerprint, section.kept_as(self._context(subject, seed)), seed)
 
-    def _try(self, piece: Piece, elapsed: float) -> bool:
+    def _try(self, piece: Piece) -> bool:
         """Do one piece, or say why it is not done."""
         subject = self.subjects[piece.subject]
         known = self._known(subject, piece.section, piece.seed)
         if known is not None:
             self._network(piece.subject, piece.seed)
-            subject.results.setdefault(piece.section.name, {})[piece.seed] = known
+            self._file(piece, known)
             return True
-        budget, needed = self.settings.budget, self._estimate(piece.subject, piece.section, piece.seed)
-        if budget is not None and elapsed + needed > budget:
+        budget, needed = self.budget, self._estimate(piece.subject, piece.section, piece.seed)
+        if budget is not None and not piece.section.trains and self._spent + needed > budget:
             reason = f"it needs about {needed:.1f} s, and the budget of {budget:g} s is used up"
-            subject.results.setdefault(piece.section.name, {})[piece.seed] = without_result("stopped", reason)
+            self._file(piece, without_result("stopped", reason))
             self.stopped = True
             return False
         result = self._measured(piece, subject)
         self._took[piece.subject, piece.section.name] = result["seconds"]
-        subject.results.setdefault(piece.section.name, {})[piece.seed] = result
+        self._spent += 0.0 if piece.section.trains else result["seconds"]
+        self._file(piece, result)
         if result["status"] != "failed":  # what failed is tried again the next time
             kept_as = piece.section.kept_as(self._context(subject, piece.seed))
             self.store.put(subject.fingerprint, kept_as, piece.seed, result)
@@ -279,7 +332,7 @@ class Runner:
             settings=RowSettings(
                 quick=settings.quick,
                 seeds=tuple(self._seeds(subject)),
-                budget=settings.budget,
+                budget=self.budget,
                 train_minutes=settings.train_minutes,
                 digests=tuple(subject.digests.values()),
             ),

@@ -220,6 +220,8 @@ class ProfileSection(ABC):
         Whether the result does not depend on the weights, so that one seed is enough.
     threads
         Whether it uses several threads or processes also for small networks.
+    trains
+        Whether it trains: its time has minutes of its own, and is no part of the budget of measuring.
     averaged
         Lists in `Measurement.data` that are averaged over seeds; ``NAME_lower`` and ``NAME_upper`` are added.
     references
@@ -239,6 +241,7 @@ class ProfileSection(ABC):
     needs_causal: ClassVar[bool] = False
     once: ClassVar[bool] = False
     threads: ClassVar[bool] = False
+    trains: ClassVar[bool] = False
     averaged: ClassVar[tuple[str, ...]] = ()
     references: ClassVar[tuple[str, ...]] = ()
     version: ClassVar[int] = 1

@@ -6,13 +6,17 @@ import errno
 import warnings
 from pathlib import Path
 
-from mnemoscope.core.errors import UserError
+from mnemoscope.core.errors import MnemoscopeError, UserError
 
-__all__ = ["Damaged", "RecordWarning", "read_failure", "warn"]
+__all__ = ["Damaged", "OutOfBudget", "RecordWarning", "read_failure", "warn"]
 
 
 class Damaged(UserError):
     """A file of a run is cut, altered or missing. Nothing was deleted."""
+
+
+class OutOfBudget(MnemoscopeError):
+    """The time or the steps that a run was given are used up; opened again with more, it goes on."""
 
 
 class RecordWarning(UserWarning):

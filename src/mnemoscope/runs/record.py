@@ -34,7 +34,7 @@ class Record:
     environment
         Versions, threads, machine, commit.
     status, reason, summary
-        ``"running"``, ``"finished"``, ``"failed"`` or ``"interrupted"``; why it failed; what came out.
+        ``"running"``, ``"finished"``, ``"failed"``, ``"interrupted"`` or ``"budget"``; why it failed; what came out.
     owner
         Which process is writing it, or None.
     metrics

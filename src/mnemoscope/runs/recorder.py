@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 from mnemoscope.core.errors import UserError, expected
 from mnemoscope.runs.checkpoints import Checkpoint, CheckpointFolder, checked_tensors
 from mnemoscope.runs.documents import normal, returned
-from mnemoscope.runs.errors import Damaged
+from mnemoscope.runs.errors import Damaged, OutOfBudget
 from mnemoscope.runs.folders import CHECKPOINTS, METRICS
 from mnemoscope.runs.indexing import note
 from mnemoscope.runs.lock import Lock
@@ -28,8 +28,9 @@ __all__ = ["Recorder"]
 class Recorder:
     """A run that this process writes; `mnemoscope.runs.open` makes it and holds its lock.
 
-    As a context manager it is closed at the end: a run that was left by an error is failed, with its reason; one that
-    was left by Ctrl-C, or without `finish`, is interrupted. All of them can be opened again and go on.
+    As a context manager it is closed at the end: a run that was left by an error is failed, with its reason (by
+    `OutOfBudget`: its budget is used up); one that was left by Ctrl-C, or without `finish`, is interrupted. All of them
+    can be opened again and go on.
 
     Attributes
     ----------
@@ -72,7 +73,7 @@ class Recorder:
 
     @property
     def state(self) -> str:
-        """``"running"``, ``"finished"``, ``"failed"`` or ``"interrupted"``: as it was left, until it is written to."""
+        """One of `mnemoscope.runs.status.STATES`: as it was left, until it is written to."""
         return self._status.state
 
     @property
@@ -153,6 +154,10 @@ class Recorder:
         """Say that the run has failed, and why. It can be opened again and goes on from its latest checkpoint."""
         self._end(state="failed", reason=reason)
 
+    def pause(self, reason: str) -> None:
+        """Say that what the run was given is used up, of what. It can be opened again and goes on."""
+        self._end(state="budget", reason=reason)
+
     def close(self) -> None:
         """Write what is left and let others in. A run that is neither finished nor failed is interrupted."""
         if not self._open:
@@ -172,10 +177,12 @@ class Recorder:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         unread = isinstance(error, Damaged) and not self._touched  # whoever repairs it needs the status as it was
+        if isinstance(error, KeyboardInterrupt):
+            error.add_note(self.id)  # for whoever says how to go on; the last note is the whole run's
         if isinstance(error, Exception) and self._open and not (self._ended or self.finished or unread):
-            words = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
+            words = str(error) if isinstance(error, UserError | OutOfBudget) else f"{type(error).__name__}: {error}"
             with contextlib.suppress(UserError):  # the error itself tells more than that it could not be noted
-                self.fail(words)
+                (self.pause if isinstance(error, OutOfBudget) else self.fail)(words)
         if error is None:
             self.close()
             return

@@ -15,8 +15,10 @@ from mnemoscope.runs.metrics import Position
 
 __all__ = ["STATES", "Status", "now", "read_status", "write_status"]
 
-STATES = ("running", "finished", "failed", "interrupted")
-"""What a run can be. A run that says ``running`` while no process holds its lock was interrupted."""
+STATES = ("running", "finished", "failed", "interrupted", "budget")
+"""What a run can be; ``budget``: the time or the steps that it was given are used up.
+
+A run that says ``running`` while no process holds its lock was interrupted."""
 
 _ROOM = 4096  # a block: what every file takes anyway, and room to say "failed" on a full disk
 _REASON = 1000

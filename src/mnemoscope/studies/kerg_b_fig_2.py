@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from statistics import fmean
 from typing import Any
 
 from mnemoscope.studies import STUDIES
@@ -21,19 +22,18 @@ def _runs(scale: Mapping[str, Any]) -> list[RunSpec]:
 def _rows(outcome: Outcome) -> list[Row]:
     facts, found = attentive_facts(outcome), outcome.summary
     case = f"{facts['task']}, T = {facts['T']}"
-    shares = [(step, loss / found["baseline"]) for step, loss in zip(found["curve_steps"], found["curve_loss"][0],
-                                                                     strict=True)
-              if loss is not None]  # fmt: skip
-    last = outcome.spec.settings["iterations"]
-    reached = next((step for step, share in shares if share < _LEARNED), 2 * last)
     curve = [
-        {**row, "share": row["loss"][0] / found["baseline"], "case": case}
+        {**row, "share": [loss / found["baseline"] for loss in row["loss"]], "case": case}
         for row in curve_rows(outcome, "loss", **facts)
     ]
-    return [
-        *curve,
-        {**facts, "kind": "result", "case": case, "reached": reached, "end": shares[-1][1] if shares else None},
-    ]
+    never = 2 * outcome.spec.settings["iterations"]
+    reached = [
+        next((step for step, loss in zip(found["curve_steps"], losses, strict=True)
+              if loss is not None and loss < _LEARNED * found["baseline"]), never)
+        for losses in found["curve_loss"]
+    ]  # fmt: skip
+    end = fmean(curve[-1]["share"]) if curve else None
+    return [*curve, {**facts, "kind": "result", "case": case, "reached": reached, "mean": fmean(reached), "end": end}]
 
 
 _NAMES = {"reached": "updates until half of the loss without memory (twice all of them where it is not reached)",
@@ -74,7 +74,7 @@ STUDY = declared(Study(
         _panel("copy", "Copy task", section="Learning curves"), _panel("denoise", "Denoise task"),
         TableOf(name="table", title="Updates", section="Every network", words=("network", "case"),
                 where={"kind": "result"},
-                columns={"case": "case", "network": "network", "until half of the loss without memory": "reached",
+                columns={"case": "case", "network": "network", "until half of the loss without memory": "mean",
                          "loss / without memory at the end": "end"}),
     ),
     entries={name: name for name in ATTENTIVE}, subjects=len(ATTENTIVE),

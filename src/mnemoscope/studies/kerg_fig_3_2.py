@@ -30,7 +30,7 @@ def _rows(outcome: Outcome) -> list[Row]:
 
 
 _NAMES = {"share": "test loss over that without memory", "network": "the network", "task": "the task",
-          "mean_score": "test accuracy", "orthogonal": "started orthogonal", "kind": "the row"}  # fmt: skip
+          "percent": "test accuracy", "orthogonal": "started orthogonal", "kind": "the row"}  # fmt: skip
 _COPY, _DIGITS = {"task": "copy", "kind": "result"}, {"task": "pmnist", "kind": "result"}
 
 
@@ -41,7 +41,7 @@ def _solves(claim: str, relation: Any, right: float, **where: str) -> Holds:
 
 
 def _ahead(claim: str, other: str, margin: float) -> Ranked:
-    return Ranked(claim=claim, column="mean_score", by="network", groups=(other, "nnRNN"), where=_DIGITS, margin=margin,
+    return Ranked(claim=claim, column="percent", by="network", groups=(other, "nnRNN"), where=_DIGITS, margin=margin,
                   names=_NAMES)  # fmt: skip
 
 
@@ -102,5 +102,8 @@ STUDY = declared(Study(
     caveats=(
         "Below paper scale digits have 14 x 14 pixels and 64 units read them for an epoch: an order is a hint.",
         "The published curves are pictures only: no published numbers stand beside ours.",
+        ("RNN-orth was trained without clipping, as released, and exploded: its two seeds end at 0.29 and 26.9, where "
+         "0.095 is the loss without memory. The verdict is one on the released settings, not on orthogonal starts; "
+         "the document describes clipping."),
     ),
 ))  # fmt: skip

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mnemoscope.studies.machinery import BarsOf, RunSpec, Study, TableOf, declared
-from mnemoscope.studies.machinery.relational import Ahead, relational_rows, relational_runs
+from mnemoscope.studies.machinery.relational import ahead, relational_rows, relational_runs
 
 __all__ = ["STUDY"]
 
@@ -51,9 +51,9 @@ STUDY = declared(Study(
     minutes={"smoke": 0.3, "laptop": 40, "paper": 6000},
     trained=True, runs=_runs, rows=relational_rows,
     rules=(
-        Ahead(claim="An asymmetric similarity is worse", network="CoRelNet", other="CoRelNet asymmetric", margin=5.0),
-        Ahead(claim="Sensory input is worse", network="CoRelNet", other="CoRelNet cat", margin=5.0),
-        Ahead(claim="A decoder as large as ESBN does not hurt", network="CoRelNet nhid", other="CoRelNet", margin=-5.0),
+        ahead("An asymmetric similarity is worse", network="CoRelNet", other="CoRelNet asymmetric", margin=5.0),
+        ahead("Sensory input is worse", network="CoRelNet", other="CoRelNet cat", margin=5.0),
+        ahead("A decoder as large as ESBN does not hurt", network="CoRelNet nhid", other="CoRelNet", margin=-5.0),
     ),
     displays=(
         BarsOf(name="accuracy", title="Accuracy of variants at the hardest split", group="task", y="accuracy",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mnemoscope.studies.machinery import BarsOf, CurvesOf, Holds, RunSpec, Study, TableOf, declared
-from mnemoscope.studies.machinery.relational import Ahead, relational_rows, relational_runs
+from mnemoscope.studies.machinery.relational import ahead, relational_rows, relational_runs
 
 __all__ = ["STUDY"]
 
@@ -39,8 +39,8 @@ STUDY = declared(Study(
     rules=(
         Holds(claim="CoRelNet is above 95% on all four tasks", where={"network": "CoRelNet"}, left="mean",
               relation=">", right=95.0, names={"mean": "mean accuracy", "network": "the network"}),
-        Ahead(claim="CoRelNet is far ahead of the Transformer", network="CoRelNet", other="Transformer", margin=20.0),
-        Ahead(claim="CoRelNet is far ahead of the LSTM", network="CoRelNet", other="LSTM", margin=20.0),
+        ahead("CoRelNet is far ahead of the Transformer", network="CoRelNet", other="Transformer", margin=20.0),
+        ahead("CoRelNet is far ahead of the LSTM", network="CoRelNet", other="LSTM", margin=20.0),
     ),
     displays=(
         BarsOf(name="accuracy", title="Accuracy at the hardest split", group="task", y="accuracy", by="network",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mnemoscope.studies.machinery import BarsOf, Holds, RunSpec, Study, TableOf, declared
-from mnemoscope.studies.machinery.relational import Ahead, relational_rows, relational_runs
+from mnemoscope.studies.machinery.relational import ahead, relational_rows, relational_runs
 
 __all__ = ["STUDY"]
 
@@ -34,8 +34,8 @@ STUDY = declared(Study(
               where={"network": "CoRelNet diff", "task": "comparison"}, names={"mean": "mean accuracy"}),
         Holds(claim="Differences solve transitive comparison", left="mean", relation=">", right=95.0,
               where={"network": "CoRelNet diff", "task": "transitive-comparison"}, names={"mean": "mean accuracy"}),
-        Ahead(claim="Mixing keeps what similarity solves", network="CoRelNet mix", other="CoRelNet", margin=-5.0,
-              where={"task": "same-different"}),
+        ahead("Mixing keeps what similarity solves", network="CoRelNet mix", other="CoRelNet", margin=-5.0,
+              task="same-different"),
     ),
     displays=(
         BarsOf(name="accuracy", title="Accuracy on symbols that training never showed", group="task", y="accuracy",

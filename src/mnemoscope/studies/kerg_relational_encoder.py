@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mnemoscope.studies.machinery import BarsOf, RunSpec, Study, TableOf, declared
-from mnemoscope.studies.machinery.relational import Ahead, relational_rows, relational_runs
+from mnemoscope.studies.machinery.relational import ahead, relational_rows, relational_runs
 
 __all__ = ["STUDY"]
 
@@ -48,7 +48,7 @@ STUDY = declared(Study(
     minutes={"smoke": 0.3, "laptop": 40, "paper": 6000},
     trained=True, runs=_runs, rows=relational_rows,
     rules=(
-        Ahead(claim="A random encoder is close to a learned one", network="CoRelNet random encoder",
+        ahead("A random encoder is close to a learned one", network="CoRelNet random encoder",
               other="CoRelNet", margin=-5.0),
     ),
     displays=(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mnemoscope.studies.machinery import BarsOf, Holds, Outcome, Row, RunSpec, Study, TableOf, declared
-from mnemoscope.studies.machinery.relational import Ahead, relational_rows, relational_runs
+from mnemoscope.studies.machinery.relational import ahead, relational_rows, relational_runs
 
 __all__ = ["STUDY"]
 
@@ -57,10 +57,10 @@ STUDY = declared(Study(
     minutes={"smoke": 0.2, "laptop": 40, "paper": 2500},
     trained=True, runs=_runs, rows=_rows,
     rules=(
-        Ahead(claim="CoRelNet matches rows, which the Transformer cannot", network="CoRelNet", other="Transformer",
-              margin=30.0, where={"task": "games-row-matching"}),
-        Ahead(claim="The Transformer tells colour from shape better than CoRelNet", network="Transformer",
-              other="CoRelNet", margin=20.0, where={"task": "games-colour-shape"}),
+        ahead("CoRelNet matches rows, which the Transformer cannot", network="CoRelNet", other="Transformer",
+              margin=30.0, task="games-row-matching"),
+        ahead("The Transformer tells colour from shape better than CoRelNet", network="Transformer",
+              other="CoRelNet", margin=20.0, task="games-colour-shape"),
         Holds(claim="A symmetric measure learns left-of", where={"network": "CoRelNet", "task": "games-left-of"},
               left="mean", relation=">", right=90.0, names={"mean": "mean accuracy"}),
     ),

@@ -51,12 +51,13 @@ def _rows(outcome: Outcome) -> list[Row]:
     return [{**row, "bits": bits, "bpc": mean, "published": told, "printed": None if own is None else own[0]}]
 
 
-_NAMES = {"bpc": "bits per character", "network": "the network", "kind": "the row", "failed": "failed runs"}
+_BITS = "bits per character"
+_NAMES = {"bpc": _BITS, "bits": _BITS, "network": "the network", "kind": "the row", "failed": "failed runs"}
 _RESULT = {"kind": "result"}
 
 
 def _below(claim: str, better: str, worse: str, margin: float = 0.0) -> Ranked:
-    return Ranked(claim=claim, column="bpc", by="network", groups=(worse, better), direction="falls", cases=("T",),
+    return Ranked(claim=claim, column="bits", by="network", groups=(worse, better), direction="falls", cases=("T",),
                   margin=margin, where=_RESULT, names=_NAMES)  # fmt: skip
 
 
@@ -105,5 +106,8 @@ STUDY = declared(Study(
     caveats=(
         "The text is Penn Treebank where its files are there, else Tiny Shakespeare, whose bits are other ones.",
         "Where RNN was run at the published rate of 1e-5 it stands as 'RNN, rate 1e-5'.",
+        ("At laptop scale the text is Tiny Shakespeare, 500 updates of it: the last rule, whose 2.89 is of "
+         "Penn Treebank, cannot be decided there, and the run at 1e-5 ended without a finite loss. Clamped at "
+         "0.958, gamma cost 0.026 bits, a little more than the rule allows; one seed does not tell."),
     ),
 ))  # fmt: skip

@@ -38,7 +38,8 @@ def _rows(outcome: Outcome) -> list[Row]:
     return [*curve_rows(outcome, "loss", network=name), row, *maps]
 
 
-_NAMES = {"share": "test loss over that of guessing", "least": "least test loss of the seeds over that of guessing",
+_SHARE = "test loss over that of guessing"
+_NAMES = {"share": _SHARE, "shares": _SHARE, "least": "least test loss of the seeds over that of guessing",
           "network": "the network", "kind": "the row"}  # fmt: skip
 
 
@@ -66,8 +67,8 @@ STUDY = declared(Study(
     },
     minutes={"smoke": 0.2, "laptop": 3, "paper": 8000}, trained=True, runs=_runs, rows=_rows,
     rules=(
-        Ranked(claim="MatNTM works better than MatrixRNN", column="share", by="network", groups=("MatrixRNN", "MatNTM"),
-               direction="falls", margin=0.05, where={"kind": "result"}, names=_NAMES),
+        Ranked(claim="MatNTM works better than MatrixRNN", column="shares", by="network",
+               groups=("MatrixRNN", "MatNTM"), direction="falls", margin=0.05, where={"kind": "result"}, names=_NAMES),
         Holds(claim="Some MatNTM reaches zero error", left="least", relation="<", right=0.02, names=_NAMES, scaled=True,
               where={"kind": "result", "network": "MatNTM"}),
         Holds(claim="MatrixRNN cannot learn it", left="share", relation=">=", right=0.1, names=_NAMES, scaled=True,
@@ -95,5 +96,8 @@ STUDY = declared(Study(
     "{iterations} updates, {seeds} seeds, sequences {task_settings}, {memory} slots. Answers are read as in "
     "matrix-fig-5.",
     caveats=("The published task ends every item with a delimiter; the released code, followed here, does not.",
-             "The published curves are pictures only: no published numbers stand beside ours."),
+             "The published curves are pictures only: no published numbers stand beside ours.",
+        ("At laptop scale MatrixRNN is ahead (0.21 of guessing, MatNTM 0.42): three items are few. Its 1,500 "
+         "updates are less than a hundredth of the published 200,000, of one seed: no word on ten items."),
+    ),
 ))  # fmt: skip

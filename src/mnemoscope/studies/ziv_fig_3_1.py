@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from mnemoscope.studies.machinery import BarsOf, CurvesOf, Outcome, Ranked, Row, RunSpec, Study, TableOf, declared
-from mnemoscope.studies.machinery.ziv import ziv_training
+from mnemoscope.studies.machinery.ziv import early, limits, ziv_training
 
 __all__ = ["STUDY"]
 
 _DEPTHS = (1, 2, 3)
 _HARD = {"delay": 0, "symbols": 30, "alphabet": 32}
 _EASY = {"delay": 0, "symbols": 10, "alphabet": 8}
-_NAMES = {"L": "depth", "limit": "limit", "midway": "accuracy midway through training", "size": "parameters"}
+_NAMES = {"L": "depth", "limits": "limit", "early": "accuracy after a quarter of the iterations", "size": "parameters"}
 
 
 def _runs(scale: Mapping[str, Any]) -> list[RunSpec]:
@@ -42,16 +42,17 @@ def _rows(outcome: Outcome) -> list[Row]:
     row |= {"parameters": found["parameters"]}
     if outcome.spec.kind == "fit":
         easy = given["task_settings"]["symbols"] == _EASY["symbols"]
-        scores = [curve[(len(curve) - 1) // 2] for curve in found["curve_score"]]
-        more = {"accuracy": found["curve_score"], "steps": found["curve_steps"], "midway": scores}
+        more = {"accuracy": found["curve_score"], "steps": found["curve_steps"], "early": early(given, found)}
         return [row | more | {"what": "easy" if easy else "hard", "score": found["test_score"], "took": found["steps"]}]
-    limit = found["limit"] if given["axis"] == "delay" or found["limit"] is None else 5 * found["limit"]
-    panel = "longest delay" if given["axis"] == "delay" else "most bits"
-    return [row | {"what": panel, "limit": limit, "shown": limit or 0, "tried": ", ".join(found["levels"])}]
+    panel, unit = ("longest delay", 1) if given["axis"] == "delay" else ("most bits", 5)
+    each = [None if own is None else unit * own for own in limits(given, found)]
+    limit = None if found["limit"] is None else unit * found["limit"]
+    shown = {"limit": limit, "limits": each, "shown": limit or 0, "tried": ", ".join(found["levels"])}
+    return [row | {"what": panel} | shown]
 
 
 def _more(panel: str, words: str) -> Ranked:
-    return Ranked(claim=f"A deeper network of as many parameters copies {words}", column="limit", by="L",
+    return Ranked(claim=f"A deeper network of as many parameters copies {words}", column="limits", by="L",
                   groups=_DEPTHS, cases=("size",), where={"what": panel}, names=_NAMES)  # fmt: skip
 
 
@@ -82,7 +83,7 @@ STUDY = declared(Study(
     rules=(
         _more("longest delay", "through a longer delay (30 symbols of 32 letters)"),
         _more("most bits", "more bits (no delay)"),
-        Ranked(claim="Ours: it also learns the same task in fewer steps", column="midway", by="L", groups=_DEPTHS,
+        Ranked(claim="Ours: it also learns the same task in fewer steps", column="early", by="L", groups=_DEPTHS,
                where={"what": "hard", "count": "all"}, names=_NAMES),
     ),
     displays=(
@@ -93,7 +94,7 @@ STUDY = declared(Study(
                x_title="", y_title="steps, bits", alt="Longest delay and most bits, one bar for each depth.",
                how="The hardest level of the grid with an accuracy above 99% on test; 0 also where no level had it."),
         TableOf(name="table", title="Limits of every network", words=("what", "levels tried"), columns={
-            "what": "what", "parameters": "parameters", "depth": "L", "width": "n", "limit": "limit",
+            "what": "what", "parameters": "parameters", "depth": "L", "width": "n", "limits": "limit",
             "levels tried": "tried"}, select=lambda rows: [row for row in rows if "limit" in row]),
     ),
     entries={f"L{depth}": f"depth {depth}" for depth in _DEPTHS}, subjects=3,

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from mnemoscope.studies.machinery import BarsOf, CurvesOf, Outcome, Ranked, Row, RunSpec, Study, TableOf, declared
-from mnemoscope.studies.machinery.ziv import ziv_training
+from mnemoscope.studies.machinery.ziv import early, limits, ziv_training
 
 __all__ = ["STUDY"]
 
 _DEPTHS = (1, 2, 3)
-_NAMES = {"L": "depth", "limit": "length", "size": "parameters", "midway": "accuracy midway through training"}
+_NAMES = {"L": "depth", "limits": "length", "size": "parameters", "early": "accuracy after a quarter of the iterations"}
 
 
 def _runs(scale: Mapping[str, Any]) -> list[RunSpec]:
@@ -35,11 +35,11 @@ def _rows(outcome: Outcome) -> list[Row]:
     row = {"L": given["num_layers"], "size": given["parameters"], "n": found["width"]}
     row |= {"parameters": found["parameters"]}
     if outcome.spec.kind == "fit":
-        scores = [curve[(len(curve) - 1) // 2] for curve in found["curve_score"]]
-        curve = {"accuracy": found["curve_score"], "steps": found["curve_steps"], "midway": scores}
+        curve = {"accuracy": found["curve_score"], "steps": found["curve_steps"], "early": early(given, found)}
         return [row | curve | {"what": "training", "score": found["test_score"], "took": found["steps"]}]
     shown = {"shown": found["limit"] or 0, "tried": ", ".join(found["levels"]), "group": f"{given['parameters']:,}"}
-    return [row | shown | {"what": "limit", "limit": found["limit"], "scores": found["levels"]}]
+    return [row | shown | {"what": "limit", "limit": found["limit"], "limits": limits(given, found),
+                           "scores": found["levels"]}]  # fmt: skip
 
 
 STUDY = declared(Study(
@@ -58,9 +58,9 @@ STUDY = declared(Study(
     },
     minutes={"smoke": 0.2, "laptop": 10, "paper": 500_000}, trained=True, runs=_runs, rows=_rows,
     rules=(
-        Ranked(claim="A deeper network of as many parameters compares longer sequences", column="limit", by="L",
+        Ranked(claim="A deeper network of as many parameters compares longer sequences", column="limits", by="L",
                groups=_DEPTHS, cases=("size",), where={"what": "limit"}, names=_NAMES),
-        Ranked(claim="Ours: it also learns the shortest ones in fewer steps", column="midway", by="L",
+        Ranked(claim="Ours: it also learns the shortest ones in fewer steps", column="early", by="L",
                groups=_DEPTHS, where={"what": "training"}, names=_NAMES),
     ),
     displays=(

@@ -13,12 +13,11 @@ from mnemoscope.core.errors import Description, UserError, expected, nearest
 from mnemoscope.core.files import read_regular
 from mnemoscope.core.seeds import check_seed
 from mnemoscope.nn import NetworkSpec
-from mnemoscope.nn.registry import get
 from mnemoscope.tasks import Task
 from mnemoscope.tasks import create as create_task
 from mnemoscope.training.configuration import describe_network
 from mnemoscope.training.fitting import Run, fit_with
-from mnemoscope.training.model import task_sizes
+from mnemoscope.training.model import spec_for
 from mnemoscope.training.options import Options
 from mnemoscope.training.populations import fit_population
 
@@ -73,7 +72,12 @@ class Experiment:
 
     def build_layer(self, task: Task, seed: int) -> Any:
         """Return the network, its weights drawn from a seed."""
-        return NetworkSpec(self.network["name"], **{**self._network_options(task), "seed": seed}).build()
+        return self.describe(task).replace(seed=seed).build()
+
+    def describe(self, task: Task) -> NetworkSpec:
+        """Return the network's description, with the sizes that the task and a budget of parameters decide."""
+        given = {name: value for name, value in self.network.items() if name != "name"}
+        return spec_for(NetworkSpec(self.network["name"], **given), task).resolved()
 
     def run(
         self,
@@ -104,18 +108,16 @@ class Experiment:
         known = {"network": self._description(layer, task), "drawn": True}
         return fit_with(layer, task, options, readout, known=known, **where)
 
-    def _network_options(self, task: Task) -> dict[str, Any]:
-        """Return the arguments of the network, with the sizes that the task decides where they are not given."""
-        given = {name: value for name, value in self.network.items() if name != "name"}
-        return {**task_sizes(get(self.network["name"]), task), **given}
-
     def _description(self, layer: Any, task: Task) -> dict[str, Any]:
         found = describe_network(layer)
         if "options" in found:
             return found
-        digest = NetworkSpec(self.network["name"]).digest
-        more = {} if digest is None else {"digest": digest}
-        return {"name": self.network["name"], "options": self._network_options(task), "dtype": found["dtype"], **more}
+        spec = self.describe(task)
+        more = {} if spec.digest is None else {"digest": spec.digest}
+        options = {**spec.sizes, **spec.options}
+        options |= {"advice": dict(spec.advice)} if spec.advice else {}
+        options |= {"weights": spec.weights} if spec.weights else {}
+        return {"name": self.network["name"], "options": options, "dtype": found["dtype"], **more}
 
 
 def read_experiment(path: str | os.PathLike[str], changes: Mapping[str, Any] | None = None) -> Experiment:

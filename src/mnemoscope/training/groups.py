@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +22,7 @@ from mnemoscope.runs import Metrics
 from mnemoscope.tasks import Batch, Task
 from mnemoscope.training.cohort import CohortStep
 from mnemoscope.training.data import source_of
-from mnemoscope.training.loop import Loop
+from mnemoscope.training.loop import Loop, check_time
 from mnemoscope.training.model import Model
 from mnemoscope.training.objective import Loss
 from mnemoscope.training.options import Options
@@ -180,7 +181,9 @@ def named_layout(name: str, members: int, workers: int, threads: int) -> Layout:
     return Layout(name, tuple(everyone[a:b] for a, b in pairwise(bounds)), workers, 1)
 
 
-def choose_layout(group: Group, workers: int, *, movable: bool, loss: Loss | None = None) -> Layout:
+def choose_layout(
+    group: Group, workers: int, *, movable: bool, loss: Loss | None = None, until: float = math.inf
+) -> Layout:
     """Measure a few steps of each way to train all networks of a group, and return the fastest.
 
     Parameters
@@ -189,6 +192,8 @@ def choose_layout(group: Group, workers: int, *, movable: bool, loss: Loss | Non
         Processes that there may be.
     movable
         Whether another process could build the networks again.
+    until
+        When to stop, of `time.monotonic`: `OutOfBudget` is raised.
     """
     members, threads = len(group.models), torch.get_num_threads()
     iterations = group.options[0].iterations
@@ -202,10 +207,12 @@ def choose_layout(group: Group, workers: int, *, movable: bool, loss: Loss | Non
     found = [named_layout(name, members, workers, threads) for name in names]
     # On a busy machine threads that wait for each other are slower than one.
     found += [replace(layout, threads=1) for layout in found if layout.name == "batched" and threads > 1]
-    return min(
-        found,
-        key=lambda layout: _seconds(group, layout, batches, loss) * iterations + (_START if layout.processes else 0),
-    )
+
+    def seconds(layout: Layout) -> float:
+        check_time(until)
+        return _seconds(group, layout, batches, loss) * iterations + (_START if layout.processes else 0)
+
+    return min(found, key=seconds)
 
 
 def why_not_stacked(group: Group, loss: Loss | None) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -12,13 +13,13 @@ from torch import Tensor
 
 from mnemoscope.core.errors import UserError
 from mnemoscope.core.seeds import seed_of
-from mnemoscope.runs import Checkpoint
+from mnemoscope.runs import Checkpoint, OutOfBudget
 from mnemoscope.tasks import Batch, Task
 from mnemoscope.training.objective import Loss
 from mnemoscope.training.state import Callback, Ending, Member, Moment
 from mnemoscope.training.step import evaluating, part
 
-__all__ = ["Loop", "LossAndScore", "evaluate"]
+__all__ = ["Loop", "LossAndScore", "check_time", "evaluate"]
 
 
 class Loop:
@@ -62,8 +63,11 @@ class Loop:
 
     # Running ------------------------------------------------------------------------------------
 
-    def run(self) -> Iterator[list[dict[str, Any]]]:
-        """Learn until all have ended; give the new lines of the metrics at every step that has some."""
+    def run(self, until: float = math.inf) -> Iterator[list[dict[str, Any]]]:
+        """Learn until all have ended; give the new lines of the metrics at every step that has some.
+
+        At the time `until` (of `time.monotonic`) a good state is kept, and `OutOfBudget` raised.
+        """
         with torch.random.fork_rng(devices=[]):
             torch.set_rng_state(self._generator.get_state())
             self.step.train_mode(True)
@@ -75,6 +79,11 @@ class Loop:
                     self.good = self.snapshot()
                     yield []
                     return
+                if time.monotonic() >= until:
+                    yield self._look(False, False)
+                    if self.alive:
+                        check_time(until)
+                    continue
                 rows = self._advance()
                 if rows is not None:
                     yield rows
@@ -254,6 +263,12 @@ class Loop:
             self.step.set_rates([member.rate for member in self.alive])
         self._generator.set_state(tensors["generator"])
         self.iteration, self.good = int(state["iteration"]), snapshot
+
+
+def check_time(until: float) -> None:
+    """Raise when a time has come."""
+    if time.monotonic() >= until:
+        raise OutOfBudget("its time is used up")
 
 
 def advice(options: Any) -> str:

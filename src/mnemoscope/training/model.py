@@ -13,9 +13,11 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from mnemoscope.core.errors import Description, UserError, expected
 from mnemoscope.nn.adapt import adapt
 from mnemoscope.nn.panels import Panels
+from mnemoscope.nn.registry import card, get
+from mnemoscope.nn.spec import NetworkSpec
 from mnemoscope.tasks import Task
 
-__all__ = ["Model", "build_model", "linear", "task_sizes"]
+__all__ = ["Model", "build_model", "linear", "spec_for", "task_sizes"]
 
 _TOKENS = 0.1
 """Embeddings start uniform on +-0.1."""
@@ -113,13 +115,24 @@ class Model(nn.Module):
         return {f"layer.{name}" for name in own}
 
 
+def spec_for(spec: NetworkSpec, task: Task) -> NetworkSpec:
+    """Return the description of a network with the sizes that a task decides, where they are not given."""
+    if spec.saved:
+        return spec
+    decided = task_sizes(get(spec.what) if isinstance(spec.what, str) else spec.what, task)
+    width = decided.pop("input_size", None) if spec.input_size is None else spec.input_size
+    readout = {} if spec.parameters is None else {"readout_size": task.output_size}
+    return spec.replace(input_size=width, options={**decided, **spec.options}, **readout)
+
+
 def task_sizes(network: Any, task: Task) -> dict[str, Any]:
     """Return the sizes of a network, by its class, that a task decides: of inputs; of panels and answers."""
     accepted = inspect.signature(network).parameters
     if getattr(network, "kind", "") == "relational":
         return {"input_size": task.input_shape, "panels": task.steps, "answers": task.output_size}
-    if "input_size" not in accepted and not any(p.kind is p.VAR_KEYWORD for p in accepted.values()):
-        return {}
+    keywords = any(p.kind is p.VAR_KEYWORD for p in accepted.values())
+    if card(network) is not None and "input_size" not in accepted and not keywords:
+        return {}  # a stranger's class may have another name for it, which its description finds
     if task.embedding is not None:
         return {"input_size": getattr(task, "embedding_size", 64)}
     shaped = getattr(network, "input_axes", 1) == len(task.input_shape)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 import tempfile
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from copy import deepcopy
@@ -65,6 +67,7 @@ def fit_population(
     loss: Loss | None = None,
     callbacks: Sequence[Callback] = (),
     progress: bool | None = None,
+    minutes: float | None = None,
     known: dict[str, Any] | None = None,
     **settings: Any,
 ) -> list[Run]:
@@ -90,6 +93,8 @@ def fit_population(
         Processes that there may be, by default as many as torch uses threads.
     loss, callbacks, progress
         As in `fit`. An own loss and callbacks stay in this process.
+    minutes
+        Stop after these, with `mnemoscope.runs.OutOfBudget`; a population that is recorded can go on later.
     known
         What the record says of the networks, where the caller knows better than the objects: for `resume`.
     iterations, settings
@@ -111,6 +116,7 @@ def fit_population(
     >>> [run.status for run in runs]
     ['finished', 'finished', 'finished']
     """
+    until = math.inf if minutes is None else time.monotonic() + 60 * minutes
     task = task_of(task)
     networks, seeds, drawn = population_networks(layers, seeds)
     options = population_options(len(networks), seeds, {"iterations": iterations, **settings})
@@ -128,7 +134,7 @@ def fit_population(
     if layout is not None:
         check_layout(layout, everyone, movable=movable, loss=loss)
     recorded = folder is not None or root is not None
-    choose = partial(_layout, everyone, layout, workers, movable, loss)
+    choose = partial(_layout, everyone, layout, workers, movable, loss, until)
     with ExitStack() as stack:
         chosen = None if recorded else choose()
         if chosen is not None and chosen.processes:  # which find what to do in a record
@@ -140,7 +146,7 @@ def fit_population(
             chosen = _recorded_layout(everyone, record)
         assert chosen is not None
         label = f"{len(models)} {network_name(models[0])} on {task.name}"
-        with Progress(iterations, label, task.baseline, progress) as shown:
+        with Progress(iterations, label, task.baseline, progress, until=until) as shown:
             found = _train(everyone, chosen, record, shown, loss, callbacks)
         if record is not None and not record.finished:
             _merge(record, found, chosen)
@@ -148,11 +154,11 @@ def fit_population(
     return _runs(everyone, found, chosen, where)
 
 
-def _layout(everyone: Group, asked: str | None, workers: int, movable: bool, loss: Loss | None) -> Layout:
+def _layout(everyone: Group, asked: str | None, workers: int, movable: bool, loss: Loss | None, until: float) -> Layout:
     """Return the layout that was asked for, else the fastest."""
     if asked is not None:
         return named_layout(asked, len(everyone.models), workers, torch.get_num_threads())
-    return choose_layout(everyone, workers, movable=movable, loss=loss)
+    return choose_layout(everyone, workers, movable=movable, loss=loss, until=until)
 
 
 def _start(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, Self
 
-from mnemoscope.runs import Checkpoint, Damaged, Metrics, Recorder
+from mnemoscope.runs import Checkpoint, Damaged, Metrics, OutOfBudget, Recorder
 from mnemoscope.training.loop import Loop
 
 __all__ = ["Progress", "drive", "latest_checkpoint", "restore"]
@@ -49,7 +50,7 @@ def drive(
     """
     lines = Metrics() if record is None else record.kept
     keeper = _Keeper(record, loop.iteration, loop.options.checkpoint_seconds, loop.options.checkpoint_every)
-    for rows in loop.run():
+    for rows in _kept(loop, keeper, progress.until):
         for row in rows:
             lines.append(row)
             if record is not None:
@@ -63,6 +64,16 @@ def drive(
         elif loop.good is not None:
             keeper.consider(loop.good, last=not loop.alive)
     return lines
+
+
+def _kept(loop: Loop, keeper: _Keeper, until: float) -> Iterator[list[dict[str, Any]]]:
+    """Run a loop; where its time is up, keep what it came to."""
+    try:
+        yield from loop.run(until)
+    except OutOfBudget:
+        if loop.good is not None:
+            keeper.save(loop.good)
+        raise
 
 
 class _Keeper:
@@ -103,10 +114,14 @@ class Progress:
         The loss without memory.
     show
         Whether to show it; None: when standard error is a terminal.
+    until
+        When the training stops, of `time.monotonic`.
     """
 
-    def __init__(self, total: int, label: str, baseline: float, show: bool | None = None) -> None:
-        self.total, self.label, self.baseline = total, label, baseline
+    def __init__(
+        self, total: int, label: str, baseline: float, show: bool | None = None, *, until: float = math.inf
+    ) -> None:
+        self.total, self.label, self.baseline, self.until = total, label, baseline, until
         self.show = sys.stderr.isatty() if show is None else show
         self._bar: Any = None
         self._shown = 0.0

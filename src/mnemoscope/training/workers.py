@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import selectors
 import subprocess
@@ -18,7 +19,7 @@ from torch import Tensor
 import mnemoscope
 from mnemoscope.core.errors import MnemoscopeError, UserError
 from mnemoscope.nn.registry import card
-from mnemoscope.runs import Checkpoint, Metrics, load
+from mnemoscope.runs import Checkpoint, Metrics, OutOfBudget, load
 from mnemoscope.tasks import Task
 from mnemoscope.tasks.registry import TASKS
 from mnemoscope.training.configuration import describe_network, rebuild_layer, rebuild_task, recorded_options, with_data
@@ -53,6 +54,8 @@ def run_workers(layout: Layout, home: Path, everyone: Group, progress: Progress)
     data, options = getattr(everyone.task, "data", None), everyone.options[0]
     common: dict[str, Any] = {"home": str(home), "data": None if data is None else str(data)}
     common |= {"now": {name: getattr(options, name) for name in ("device", "checkpoint_every", "checkpoint_seconds")}}
+    # The clock is that of the machine, so that the processes know when to stop, and keep what they came to.
+    common |= {"until": None if math.isinf(progress.until) else progress.until}
     environment = os.environ | {"OMP_NUM_THREADS": str(layout.threads), "MKL_NUM_THREADS": str(layout.threads)}
     started = [
         subprocess.Popen(
@@ -66,7 +69,8 @@ def run_workers(layout: Layout, home: Path, everyone: Group, progress: Progress)
         for i in range(layout.processes)
     ]
     try:
-        _follow(started, progress, len(groups))
+        if not _follow(started, progress, len(groups)):
+            raise OutOfBudget("its time is used up")
     except BaseException:
         for process in started:
             process.kill()
@@ -95,8 +99,12 @@ def _is_here(path: str) -> bool:
     return not Path(path).is_absolute() or Path(path).resolve() == Path.cwd().resolve()
 
 
-def _follow(started: Sequence[subprocess.Popen[str]], progress: Progress, groups: int) -> None:
-    """Show what the processes tell, until all have ended well; raise what the first that fails says."""
+def _follow(started: Sequence[subprocess.Popen[str]], progress: Progress, groups: int) -> bool:
+    """Show what the processes tell, until all have ended; raise what the first that fails says.
+
+    Returns whether all are done; False where the time of some was used up.
+    """
+    done = True
     news: dict[int, tuple[int, list[dict[str, Any]]]] = {}
     with selectors.DefaultSelector() as selector:
         for process in started:
@@ -107,20 +115,26 @@ def _follow(started: Sequence[subprocess.Popen[str]], progress: Progress, groups
                 line = key.fileobj.readline()  # type: ignore[union-attr]
                 if not line:
                     selector.unregister(key.fileobj)
-                    _check_end(key.data)
+                    done = _ended_well(key.data) and done
                     continue
                 told = json.loads(line)
                 news[told["group"]] = told["step"], told["rows"]
                 steps = sum(step for step, _ in news.values()) // groups
                 progress.update(steps, [row for _, rows in news.values() for row in rows])
+    return done
 
 
-def _check_end(process: subprocess.Popen[str]) -> None:
+_STOPPED = 3
+"""Exit code of a process whose time was used up."""
+
+
+def _ended_well(process: subprocess.Popen[str]) -> bool:
+    """Return whether a process that has ended did all, or ran out of time; raise what it says when it failed."""
     assert process.stderr is not None
     said = process.stderr.read().strip().splitlines()
     code = process.wait()
-    if code == 0:
-        return
+    if code in (0, _STOPPED):
+        return code == 0
     last = said[-1] if said else f"it ended with code {code}"
     if last.startswith("error: "):
         raise UserError(last.removeprefix("error: "))
@@ -165,7 +179,8 @@ def main(job: Mapping[str, Any]) -> None:
             shown = [{name: value for name, value in row.items() if value == value} for row in rows]
             print(json.dumps({"group": place, "step": step, "rows": shown}), flush=True)  # noqa: T201 - to its starter
 
-        train_group(group, group_folder(home, place), Progress(1, "", 0.0, show=False), tell=tell)
+        shown = Progress(1, "", 0.0, show=False, until=math.inf if job["until"] is None else job["until"])
+        train_group(group, group_folder(home, place), shown, tell=tell)
 
 
 def _model(first: Checkpoint, number: int, task: Task, options: Options, readout: str) -> Model:
@@ -178,5 +193,7 @@ def run() -> None:
     """Do the job that the last argument describes; a user's mistake is one line."""
     try:
         main(json.loads(sys.argv[-1]))
+    except OutOfBudget:
+        sys.exit(_STOPPED)
     except UserError as error:
         sys.exit(f"error: {error}")

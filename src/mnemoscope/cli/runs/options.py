@@ -36,7 +36,8 @@ Root = Annotated[
 Task = Annotated[str | None, typer.Option("--task", help="Only runs on this task.")]
 Network = Annotated[str | None, typer.Option("--network", help="Only runs of this network.")]
 Status = Annotated[
-    str | None, typer.Option("--status", help="Only running, finished, failed, interrupted, damaged or newer ones.")
+    str | None,
+    typer.Option("--status", help="Only running, finished, failed, interrupted, budget, damaged or newer ones."),
 ]
 Kind = Annotated[str | None, typer.Option("--kind", help="Only runs of this kind: fit, population, capacity, study.")]
 Since = Annotated[

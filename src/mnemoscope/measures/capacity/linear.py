@@ -13,6 +13,7 @@ from jaxtyping import Bool, Complex, Float
 
 from mnemoscope.core.errors import UserError
 from mnemoscope.core.memory import require
+from mnemoscope.measures.spectral.eigenvalues import spectral_radius
 from mnemoscope.theory.formulas.capacity import (
     NormalForm,
     controllability_rank,
@@ -147,7 +148,7 @@ class _Reached:
 def linear_capacity(W: Float[np.ndarray, "n n"], v: Float[np.ndarray, " n"], lag: int | None = None) -> LinearCapacity:
     """Return the capacity of ``x(t) = W x(t-1) + v u(t)`` for an input that has always been there."""
     units = reachable_units(W, v)
-    radius = _radius(W)
+    radius = spectral_radius(W)
     # A lag that was asked for is kept to; otherwise the curve is long enough to hold the total.
     least, most = (len(W), MOST_LAGS) if lag is None else (lag + 1, lag + 1)
     if not units.any():
@@ -210,7 +211,7 @@ def finite_capacity(
 
     MC_k is the leverage of column k of [v, .., W^(n-1) v], in balls whose precision is doubled until it is known.
     """
-    radius, units = _radius(W), reachable_units(W, v)
+    radius, units = spectral_radius(W), reachable_units(W, v)
     if not units.any():
         return LinearCapacity(np.zeros(horizon), 0.0, 0, FULL_DIGITS, radius)
     W, v, note = _meant(W[np.ix_(units, units)], v[units])
@@ -281,7 +282,7 @@ def noisy_capacity(
 
     ``MC_k = v^T W^kT (C + noise I)^-1 W^k v``, with square roots of C and of the sum made by QR.
     """
-    radius = _radius(W)
+    radius = spectral_radius(W)
     if horizon is None and radius >= 1:
         _fail(W)
     root = _state_root(W, v) if horizon is None else _columns(W, v, horizon).T
@@ -315,13 +316,9 @@ def _columns(W: Float[np.ndarray, "n n"], v: Float[np.ndarray, " n"], lags: int)
     return np.stack(found, axis=1)
 
 
-def _radius(W: Float[np.ndarray, "n n"]) -> float:
-    return float(np.abs(np.linalg.eigvals(W)).max())
-
-
 def _fail(W: Float[np.ndarray, "n n"]) -> NoReturn:
     raise UserError(
-        f"memory_capacity over an endless past needs a stable W, got spectral radius {_radius(W):.8g}; "
+        f"memory_capacity over an endless past needs a stable W, got spectral radius {spectral_radius(W):.8g}; "
         "horizon=n gives the capacity for the last n inputs"
     )
 

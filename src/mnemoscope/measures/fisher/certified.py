@@ -11,18 +11,17 @@ from typing import Any, NamedTuple
 
 import flint
 import numpy as np
-from jaxtyping import Complex, Float
-from scipy.linalg import eig
+from jaxtyping import Float
 
 from mnemoscope.core.errors import UserError
 from mnemoscope.measures.fisher.balls import Balls, balls, cholesky, floats, norm_squared, sum_of_powers
 from mnemoscope.measures.fisher.white import Coordinates, Whitened
+from mnemoscope.measures.spectral.eigenvalues import eigenvalues, is_full
 
 __all__ = [
     "EXTENDED",
     "LIMIT",
     "Precise",
-    "certified_radius",
     "change",
     "compose",
     "prove_stable",
@@ -37,7 +36,6 @@ LIMIT = 200
 """The largest N for which extended precision is chosen without being asked for."""
 
 _RESIDUAL = 2.0**-64  # of the certified coordinates: far below float64's rounding
-_SETTLED, _DECIDED = 8, 48  # doublings until the root of the norm has settled, and after which W counts as unstable
 
 
 class Precise(NamedTuple):
@@ -79,26 +77,6 @@ def compose(lower: Balls | None, further: Float[np.ndarray, "n n"], bits: int) -
         return balls(further) if lower is None else (lower * balls(further)).mid()
 
 
-def certified_radius(W: Float[np.ndarray, "n n"]) -> float:
-    """Return a number below 1 if W is proved to be stable, else about its spectral radius, at least 1.
-
-    For matrices so far from normal that float64's eigenvalues say nothing: W is stable when a power has a norm below 1,
-    unstable when a power's trace exceeds N, and the 2^j-th root of the norm of W^(2^j) tends to the spectral radius.
-    """
-    root = 1.0
-    with flint.ctx.workprec(2 * EXTENDED):
-        power = balls(W)
-        for doublings in range(_DECIDED):
-            square = norm_squared(power)
-            root = float((square.mid().log() / 2 ** (doublings + 1)).exp()) if square.mid() > 0 else 0.0
-            if square < 0.25:
-                return root
-            if doublings >= _SETTLED and abs(power.trace()) > len(W):
-                break
-            power = power * power
-    return max(1.0, root)
-
-
 def _attempt(network: Coordinates, horizon: int | None) -> Precise | None:
     """Return the white coordinates at the precision in force, or None when it does not certify them."""
     transition, identity = balls(network.W), balls(np.eye(len(network.v)))
@@ -133,48 +111,28 @@ def _too_strong(horizon: int | None) -> UserError:
     return UserError("W amplifies its noise so much that its information cannot be held" + where)
 
 
-_UNIT = 2.0**-52
-_MARGIN = 100.0  # between the first-order error of an eigenvalue and its distance from the circle
-
-
 def require_stable(W: Float[np.ndarray, "n n"], prove: bool) -> float:
-    """Return the spectral radius if it is below 1, else raise; `prove` spends extended precision on doubtful cases."""
-    radius = _radius(np.linalg.eigvals(W)) if _is_full(W) else float(np.abs(W.diagonal()).max())
-    if radius < 1 - len(W) * _UNIT:
-        return radius
-    if prove and not _is_normal(W):
-        return prove_stable(W)
-    raise _unstable(radius)
+    """Return the spectral radius if it is below 1, else raise; `prove`: beyond what rounding may do.
+
+    Without it floats decide, as they do beyond 256 rows, where eigenvalues are not computed exactly.
+    """
+    if not prove and is_full(W):
+        radius = float(np.abs(np.linalg.eigvals(W)).max())
+        if radius < 1 - len(W) * _UNIT:
+            return radius
+        raise _unstable(radius)
+    return prove_stable(W)
 
 
 def prove_stable(W: Float[np.ndarray, "n n"]) -> float:
-    """Return the spectral radius if it is below 1 beyond doubt, else raise.
-
-    Beyond doubt: W is triangular, or its eigenvalues' condition numbers say so, or extended precision proves it.
-    """
-    if not _is_full(W):
-        radius, error = float(np.abs(W.diagonal()).max()), 0.0
-    else:
-        values, left, right = eig(W, left=True, right=True, check_finite=False)
-        overlap = float(np.abs(np.einsum("ij,ij->j", left.conj(), right)).min())
-        radius, error = _radius(values), _MARGIN * len(W) * _UNIT * float(np.linalg.norm(W)) / max(overlap, 1e-300)
-    proved = radius if abs(radius - 1) > error else certified_radius(W)
-    if proved >= 1:
-        raise _unstable(radius if radius >= 1 else proved)
-    return proved
+    """Return the spectral radius if it is below 1 beyond doubt, else raise."""
+    found = eigenvalues(W)
+    if found.radius + found.radius_error >= 1:
+        raise _unstable(found.radius if found.radius >= 1 else found.radius + found.radius_error)
+    return found.radius
 
 
-def _radius(values: Complex[np.ndarray, " n"]) -> float:
-    return float(np.abs(values).max())
-
-
-def _is_full(W: Float[np.ndarray, "n n"]) -> bool:
-    return bool(np.tril(W, -1).any() and np.triu(W, 1).any())
-
-
-def _is_normal(W: Float[np.ndarray, "n n"]) -> bool:
-    """Whether W is normal but for rounding, so that float64's eigenvalues are right."""
-    return bool(np.linalg.norm(W @ W.T - W.T @ W) <= 1e-12 * np.linalg.norm(W) ** 2)
+_UNIT = 2.0**-52
 
 
 def _unstable(radius: float) -> UserError:

@@ -28,7 +28,6 @@ __all__ = [
     "matrix_memory",
     "matrix_network",
     "sources",
-    "spectral_radius",
     "unstable",
 ]
 
@@ -71,11 +70,6 @@ def matrix_network(U: Any, V: Any, W: Any, noise: Any, horizon: Any) -> MatrixNe
     if not (math.isfinite(unit) and unit > 0):
         raise expected("noise", "of a size at which the information is a float64 number", variances)
     return MatrixNetwork(U, V, W / scale, variances, horizon, unit)
-
-
-def spectral_radius(values: Float[np.ndarray, "n n"]) -> float:
-    """Return the largest modulus of an eigenvalue."""
-    return float(np.abs(np.linalg.eigvals(values)).max())
 
 
 def unstable(radius: float) -> bool:

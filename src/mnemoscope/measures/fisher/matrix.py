@@ -18,12 +18,12 @@ from mnemoscope.measures.fisher.engine import (
     cut_off,
     matrix_memory,
     matrix_network,
-    spectral_radius,
     unstable,
 )
 from mnemoscope.measures.fisher.published import published
 from mnemoscope.measures.fisher.resting import matrices_of
 from mnemoscope.measures.registry import Cost, measure
+from mnemoscope.measures.spectral.eigenvalues import spectral_radius
 
 if TYPE_CHECKING:
     from mnemoscope.report.chart import Chart

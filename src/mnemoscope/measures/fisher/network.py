@@ -18,7 +18,6 @@ from mnemoscope.core.errors import UserError, expected, positive_int
 from mnemoscope.core.result import Result, result
 from mnemoscope.measures.blocks import Blocks, blocks_of
 from mnemoscope.measures.dynamics import Dynamics, Jacobians, few_threads
-from mnemoscope.measures.fisher.certified import certified_radius
 from mnemoscope.measures.fisher.conventions import trusted_digits
 from mnemoscope.measures.fisher.krylov import krylov_information, shortfall, window
 from mnemoscope.measures.fisher.linearised import BLOCK, SETTLED, Propagated, best_direction, information, propagate
@@ -26,6 +25,7 @@ from mnemoscope.measures.fisher.noise import Noise, check_noise, white, with_act
 from mnemoscope.measures.fisher.structured import Driven, block_memory
 from mnemoscope.measures.fisher.vector import FisherMemory, fisher_memory
 from mnemoscope.measures.registry import Cost, measure
+from mnemoscope.measures.spectral.eigenvalues import spectral_radius
 from mnemoscope.measures.tangent import Tangents
 from mnemoscope.measures.trajectory import Path, affine, constant_jacobians, drive
 
@@ -444,9 +444,6 @@ def _stderr(values: Float[np.ndarray, "*lags trajectories"]) -> Float[np.ndarray
 
 WHAT = "network_fisher_memory"
 
-_CERTIFIED = 256
-"""Rows up to which stability that floats deny is asked for in balls."""
-
 _ROUNDING = 1e-5
 """By how much the spectral radius of an orthogonal matrix in single precision may exceed one."""
 
@@ -482,10 +479,8 @@ def linear_memory(
 
 def _radius(matrices: Float[Tensor, "*many n n"]) -> float:
     radius = float(torch.linalg.eigvals(matrices).abs().max())
-    if radius > 1 + _ROUNDING and matrices.shape[-1] <= _CERTIFIED:
-        # Eigenvalues of strongly non-normal matrices are wrong in floats: certified ones decide.
-        proved = max(certified_radius(each.cpu().numpy()) for each in matrices.reshape(-1, *matrices.shape[-2:]))
-        radius = proved if proved < 1 else radius
+    if radius > 1 - _ROUNDING:  # eigenvalues of strongly non-normal matrices are wrong in floats: exact ones decide
+        radius = max(spectral_radius(each.cpu().numpy()) for each in matrices.reshape(-1, *matrices.shape[-2:]))
     if radius > 1 + _ROUNDING:
         raise UserError(
             f"{WHAT} needs a stable network for an unlimited horizon, got a linear one of spectral radius "

@@ -68,6 +68,16 @@ class Noise:
         """Whether every number of the state has noise, in its own place."""
         return self.rows.shape[0] == self.rows.shape[1] and torch.equal(self.rows, torch.eye(self.units).to(self.rows))
 
+    @cached_property
+    def places(self) -> Int[Tensor, " units"] | None:
+        """Where in the state each unit with noise stands; None where a row of R is more than one number of it.
+
+        A memory of thousands of numbers would else be multiplied by a matrix of its square at every step.
+        """
+        taken = self.rows != 0
+        alone = (taken.sum(1) == 1).all() & (taken.sum(0) <= 1).all() & (self.rows.sum(1) == 1).all()
+        return self.rows.argmax(1) if alone else None
+
     def read(self, states: Float[Tensor, "*any size"]) -> Float[Tensor, "*any units"]:
         """Return L^-1 R h."""
         return self._mixed(self._picked(states) / self.scale, inverse=True)
@@ -85,10 +95,16 @@ class Noise:
         return self._mixed(self._picked(states) * self.scale, inverse=False)
 
     def _picked(self, states: Tensor) -> Tensor:
-        return states if self.everywhere else states @ self.rows.mT
+        if self.everywhere:
+            return states
+        return states @ self.rows.mT if self.places is None else states[..., self.places]
 
     def _placed(self, units: Tensor) -> Tensor:
-        return units if self.everywhere else units @ self.rows
+        if self.everywhere:
+            return units
+        if self.places is None:
+            return units @ self.rows
+        return units.new_zeros(*units.shape[:-1], self.rows.shape[1]).index_copy_(-1, self.places, units)
 
     def _mixed(self, values: Tensor, *, inverse: bool) -> Tensor:
         if self.shared is None or self.gains is None:

@@ -23,6 +23,7 @@ from mnemoscope.measures.fisher.blocks import BlockMemory, Group, Modes, TotalMe
 from mnemoscope.measures.fisher.conventions import TAIL
 from mnemoscope.measures.fisher.engine import sources
 from mnemoscope.measures.fisher.roots import published_roots
+from mnemoscope.measures.spectral.eigenvalues import eigenvalues
 
 __all__ = ["PublishedQueue", "published", "published_queue"]
 
@@ -87,7 +88,7 @@ def published_queue(
     U: Float[np.ndarray, "n n"], V: Float[np.ndarray, "m m"], W: Float[np.ndarray, "n m"], m_max: int
 ) -> PublishedQueue:
     """Evaluate the published form with the series cut off after `m_max`."""
-    left, right = np.linalg.eigvals(U), np.linalg.eigvals(V)
+    left, right = eigenvalues(U).values, eigenvalues(V).values
     growth = (
         float(1 / (1 - np.abs(left).max() ** 2)),
         float(1 / (1 - np.abs(right).max() ** 2)),

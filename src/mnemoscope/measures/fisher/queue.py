@@ -18,12 +18,12 @@ from mnemoscope.measures.fisher.engine import (
     cut_off,
     matrix_memory,
     matrix_network,
-    spectral_radius,
     unstable,
 )
 from mnemoscope.measures.fisher.published import published_queue
 from mnemoscope.measures.fisher.resting import matrices_of
 from mnemoscope.measures.registry import Cost, measure
+from mnemoscope.measures.spectral.eigenvalues import eigenvalues, spectral_radius
 
 if TYPE_CHECKING:
     from mnemoscope.report.chart import Chart
@@ -240,7 +240,7 @@ def queue_fisher_memory(
 
 def queue_radius(U: Float[np.ndarray, "n n"], V: Float[np.ndarray, "m m"], weights: Sequence[float]) -> float:
     """Return the spectral radius of a network with its queue: the largest root over all products of eigenvalues."""
-    products = np.outer(np.linalg.eigvals(U), np.linalg.eigvals(V)).reshape(-1)
+    products = np.outer(eigenvalues(U).values, eigenvalues(V).values).reshape(-1)
     companions = np.zeros((len(products), 1 + len(weights), 1 + len(weights)), complex)
     companions[:, 0, 0] = products
     companions[:, 0, 1:] = weights

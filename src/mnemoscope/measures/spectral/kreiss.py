@@ -19,6 +19,7 @@ from jaxtyping import Float, Inexact
 from scipy.optimize import minimize, minimize_scalar
 
 from mnemoscope.core.errors import UserError
+from mnemoscope.measures.spectral.neumann import kreiss_from_powers
 from mnemoscope.measures.spectral.powers import Stability, spectral_norm, stability
 from mnemoscope.measures.spectral.schur import SchurForm, checked_matrix, schur_form
 
@@ -147,6 +148,9 @@ _EPS = float(np.finfo(float).eps)
 _CIRCLES = 200
 _CIRCLES_AT_LIMIT = 40
 _ANGLES = 48
+_HELD = 1e12
+_FIRST = (0.01, 0.1, 1.0, 10.0)
+_TRUSTED = 3  # with fewer digits from inverses the powers are asked
 _BLIND = 1e-3  # beyond this relative uncertainty of a level the eigenvalue test says nothing
 
 
@@ -236,9 +240,9 @@ class _Search:
 
     def run(self) -> Kreiss:
         inner = self.inner()
-        outer = 1 + 20 * (1 + self.size**2) / (self.reach - 1)
+        outer = 1 + 20 * (1 / (self.reach - 1) + self.size * (self.size / (self.reach - 1)))
         if not inner > 1:
-            raise UserError("the matrix is so far from normal that float64 knows neither its radius nor its constant")
+            raise UserError("the matrix is so far from normal that float64 cannot hold its Kreiss constant")
         count = max(8, round(math.log(outer / (inner - 1)) / 2))
         for excess in np.geomspace(inner - 1, outer - 1, min(count, 16)):
             self.add(1 + float(excess))
@@ -249,8 +253,22 @@ class _Search:
         sure = self.form.triangular or at_eigenvalue
         lost = max(20 * len(self.W) * _EPS, 0.0 if sure else self.blur(self.norm(self.point)))
         digits = max(0, min(15, math.floor(-math.log10(lost))))
+        if digits < _TRUSTED:
+            return self.from_powers(Kreiss(self.best, self.point, math.inf, digits))
         bound = math.inf if self.blurred >= _BLIND else self.best * (1 + gap)
         return Kreiss(self.best, self.point, bound, digits)
+
+    def from_powers(self, solved: Kreiss) -> Kreiss:
+        """Return the constant from the series of powers where that has more digits than inverses in float64.
+
+        Angles are those of the leading eigenvalues; what no z exceeds is then the largest power, by Kreiss's theorem.
+        """
+        found = kreiss_from_powers(self.W, np.concatenate([self.starts, [0.0, math.pi, self.angle]]))
+        if found is None:
+            return solved
+        lost = max(20 * len(self.W) * _EPS, found.error / found.value)
+        digits = 0 if lost >= 1 else min(15, math.floor(-math.log10(lost)))
+        return Kreiss(found.value, found.point, math.inf, digits) if digits > solved.digits else solved
 
     def inner(self) -> float:
         """Return a radius within which nothing larger than what is known can be."""
@@ -258,7 +276,11 @@ class _Search:
             if self.kind.projector > self.best:
                 self.best, self.point = self.kind.projector, complex(1.0)
             return 1 + 1e-7
-        return 1 + 1 / self.add(1.0)
+        largest = self.add(1.0)
+        if not largest < _HELD:  # then a larger value than 1 has to be known, for a radius that is not 1 in float64
+            for excess in _FIRST:
+                self.add(1 + excess)
+        return 1 + self.best / largest
 
     def add(self, radius: float) -> float:
         """Find phi on a circle, and return it."""

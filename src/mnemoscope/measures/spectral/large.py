@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse.linalg
 from jaxtyping import Complex, Float, Inexact
 
-from mnemoscope.measures.spectral.schur import ordered
+from mnemoscope.measures.spectral.eigenvalues import ordered
 
 __all__ = [
     "ALL",

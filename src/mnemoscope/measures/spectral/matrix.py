@@ -14,6 +14,7 @@ from mnemoscope.core.result import Result, result
 from mnemoscope.measures.dynamics import few_threads
 from mnemoscope.measures.registry import Cost, measure
 from mnemoscope.measures.spectral import large
+from mnemoscope.measures.spectral.eigenvalues import frobenius
 from mnemoscope.measures.spectral.kreiss import kreiss_constant, numerical_radius
 from mnemoscope.measures.spectral.powers import Stability, amplification, power_norms, stability
 from mnemoscope.measures.spectral.schur import SchurForm, normality, schur_form
@@ -262,10 +263,10 @@ def _large(source: StateMatrix, steps: int, bins: int) -> Spectrum:
     """Return bounds of what a large matrix does."""
     W = source.matrix
     values = large.leading_eigenvalues(W)
-    radius, frobenius, whole = float(np.abs(values[0])), float(np.linalg.norm(W)), len(values) == len(W)
+    radius, size, whole = float(np.abs(values[0])), frobenius(W), len(values) == len(W)
     near = max(1e-6, 64 * source.rounding)
     kind = "stable" if radius < 1 - near else "unstable" if radius > 1 + near else "marginal"
-    henrici = math.sqrt(max(frobenius**2 - float((np.abs(values) ** 2).sum()), 0.0))
+    henrici = math.sqrt(max(size**2 - float((np.abs(values) ** 2).sum()), 0.0))
     norms, H = large.norms_of_powers(W, steps), large.arnoldi(W)
     kreiss, point = (math.inf, complex(math.inf)) if kind == "unstable" else large.kreiss_lower_bound(H, radius)
     abscissa, reach = large.numerical_range_ends(W, H)
@@ -282,7 +283,7 @@ def _large(source: StateMatrix, steps: int, bins: int) -> Spectrum:
         radius=radius,
         stability=kind,
         henrici=henrici,
-        share=0.0 if frobenius == 0 else min(1.0, (henrici / frobenius) ** 2),
+        share=0.0 if size == 0 else min(1.0, (henrici / size) ** 2),
         kreiss=kreiss,
         kreiss_bound=math.inf,
         kreiss_point=point,
@@ -312,7 +313,7 @@ def spectrum_of(source: StateMatrix, tolerance: float | None, horizon: int, angl
     kind = stability(W, form, normal.eigenvalues, source.rounding)
     kreiss = kreiss_constant(W, form, kind, gap)
     growth = amplification(W, kind)
-    frobenius = float(np.linalg.norm(W))
+    size = frobenius(W)
     shown = form if source.theta is None else SchurForm(*source.theta, form.upper, False)
     symmetric = (W + W.conj().T) / 2
     counts, edges = np.histogram(np.degrees(np.angle(normal.eigenvalues)), bins=bins, range=(-180.0, 180.0))
@@ -325,7 +326,7 @@ def spectrum_of(source: StateMatrix, tolerance: float | None, horizon: int, angl
         radius=kind.radius,
         stability=kind.kind,
         henrici=normal.henrici,
-        share=0.0 if frobenius == 0 else min(1.0, (normal.henrici / frobenius) ** 2),
+        share=0.0 if size == 0 else min(1.0, (normal.henrici / size) ** 2),
         kreiss=kreiss.value,
         kreiss_bound=kreiss.bound,
         kreiss_point=kreiss.point,

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.linalg
 from jaxtyping import Complex, Float, Inexact
 
+from mnemoscope.measures.spectral.eigenvalues import eigenvalues
 from mnemoscope.measures.spectral.schur import SchurForm
 
 __all__ = ["Amplification", "Stability", "amplification", "power_norms", "spectral_norm", "stability"]
@@ -66,11 +67,11 @@ def stability(
     W, form
         The matrix and its Schur form.
     values
-        Its eigenvalues, where they are known better than by the Schur form.
+        Its eigenvalues, where they are known already.
     rounding
         Of the type that W was stored in: an orthogonal matrix in float32 has eigenvalues up to 1e-6 off the circle.
     """
-    radius = float(np.abs(np.diag(form.upper) if values is None else values).max())
+    radius = float(np.abs(eigenvalues(W).values if values is None else values).max())
     near = max(_NEAR, 64 * rounding)
     if radius < 1 - near:
         return Stability(radius, "stable", 0.0, rounding)

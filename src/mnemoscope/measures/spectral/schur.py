@@ -16,8 +16,9 @@ from jaxtyping import Bool, Complex, Float, Inexact
 
 from mnemoscope.core.arrays import square
 from mnemoscope.core.errors import Description, UserError, expected
+from mnemoscope.measures.spectral.eigenvalues import BITS, eigenvalues, enclosed_eigenvalues, frobenius, ordered
 
-__all__ = ["Normality", "SchurForm", "checked_matrix", "normality", "ordered", "schur_form"]
+__all__ = ["Normality", "SchurForm", "checked_matrix", "normality", "schur_form"]
 
 
 @dataclass(frozen=True)
@@ -57,11 +58,9 @@ class SchurForm:
     @property
     def henrici(self) -> float:
         """Henrici's departure from normality, sqrt(||W||_F^2 - sum |lambda|^2), from entries that vanish with it."""
-        found = float((np.abs(self.lower[self.strict]) ** 2).sum())
         # A block [[a, b], [c, a]] with b c < 0 has eigenvalues of modulus^2 a^2 - b c, and leaves (b + c)^2.
-        for i in self._pairs():
-            found += float(abs(self.lower[i, i + 1] + self.lower[i + 1, i]) ** 2)
-        return math.sqrt(found)
+        blocks = [self.lower[i, i + 1] + self.lower[i + 1, i] for i in self._pairs()]
+        return frobenius(np.concatenate([self.lower[self.strict], blocks]))
 
     def subdiagonals(self) -> Float[np.ndarray, " n"]:
         """Return the mean size of the entries on the k-th subdiagonal of S, k = 0 .. n-1; blocks belong to k = 0.
@@ -78,11 +77,6 @@ class SchurForm:
 
     def _pairs(self) -> list[int]:
         return [int(i) for i in np.flatnonzero(np.diag(self.lower, 1))]
-
-
-def ordered(values: Complex[np.ndarray, " n"]) -> Complex[np.ndarray, " n"]:
-    """Return eigenvalues with the largest modulus first, and by angle among equals."""
-    return values[np.lexsort((np.angle(values).round(12), -np.abs(values).round(12)))]
 
 
 def schur_form(W: Inexact[np.ndarray, "n n"]) -> SchurForm:
@@ -117,8 +111,6 @@ def checked_matrix(name: str, value: Any) -> Inexact[np.ndarray, "n n"]:
 
 
 _WANTED = 8
-_LARGEST = 100
-_BITS = 212
 _EPS = float(np.finfo(float).eps)
 
 
@@ -134,30 +126,35 @@ class Normality:
         sqrt(||W||_F^2 - sum |lambda|^2).
     digits
         Decimal digits of it that can be trusted.
+    errors
+        By how much rounding may have moved each eigenvalue.
     """
 
     eigenvalues: Complex[np.ndarray, " n"]
     henrici: float
     digits: int
+    errors: Float[np.ndarray, " n"]
 
 
 def normality(W: Inexact[np.ndarray, "n n"], form: SchurForm, rounding: float = _EPS) -> Normality:
     """Return eigenvalues and Henrici's departure.
 
     Eigenvalues of a matrix far from normal may be so sensitive that float64 has none of their digits right. The loss is
-    estimated from their eigenvectors; where fewer than 8 digits of the departure are left, and for up to 100 rows,
-    the eigenvalues are computed with 212 bits from the exact values of the given floats. `rounding` is that of the type
-    in which W was stored: a departure of that size is a normal matrix.
+    estimated from their eigenvectors; where fewer than 8 digits of the departure are left, and for up to 256 rows, the
+    eigenvalues are enclosed with 212 bits from the exact values of the given floats. `rounding` is that of the type in
+    which W was stored: a departure of that size is a normal matrix.
     """
-    digits = _digits(W, form, rounding)
-    if digits >= _WANTED or len(W) > _LARGEST:
-        return Normality(form.eigenvalues, form.henrici, digits)
-    return _extended(W)
+    digits, found = _digits(W, form, rounding), eigenvalues(W)
+    enclosed = found.enclosed
+    if digits < _WANTED and enclosed is None:
+        enclosed = enclosed_eigenvalues(W)
+    henrici, digits = (form.henrici, digits) if enclosed is None else (_departure(W, enclosed), 14)
+    return Normality(found.values, henrici, digits, found.errors)
 
 
 def _digits(W: Inexact[np.ndarray, "n n"], form: SchurForm, rounding: float) -> int:
     """Estimate the digits of the departure from the derivative of its square by W, times the rounding of W."""
-    henrici, size = form.henrici, float(np.linalg.norm(W))
+    henrici, size = form.henrici, frobenius(W)
     if form.triangular or henrici <= max(1e-11, 16 * rounding) * size:  # what is left of a normal matrix is rounding
         return 15
     with warnings.catch_warnings():
@@ -166,22 +163,14 @@ def _digits(W: Inexact[np.ndarray, "n n"], form: SchurForm, rounding: float) -> 
     overlap = (right.conj() * left).sum(axis=0)
     overlap = np.where(np.abs(overlap) < _EPS, _EPS, overlap)
     gradient = form.upper - (left * (values / overlap)) @ right.conj().T
-    lost = _EPS * size * float(np.linalg.norm(gradient)) / henrici**2
+    lost = _EPS * (size / henrici) * (frobenius(gradient) / henrici)
     return max(0, min(15, math.floor(-math.log10(max(lost, 1e-15)))))
 
 
-def _extended(W: Inexact[np.ndarray, "n n"]) -> Normality:
+def _departure(W: Inexact[np.ndarray, "n n"], values: list[Any]) -> float:
     import flint
 
-    before = flint.ctx.prec
-    flint.ctx.prec = _BITS
-    try:
-        exact = flint.acb_mat([[flint.acb(complex(x)) for x in row] for row in W.tolist()])
-        values = exact.eig(algorithm="approx")
+    with flint.ctx.workprec(BITS):
         total = sum((flint.arb(x.real) ** 2 + flint.arb(x.imag) ** 2 for x in W.ravel().tolist()), flint.arb(0))
         total -= sum((value.real**2 + value.imag**2 for value in values), flint.arb(0))
-        henrici = math.sqrt(max(float(total.mid()), 0.0))
-        found = np.array([complex(value.real.mid(), value.imag.mid()) for value in values])
-    finally:
-        flint.ctx.prec = before
-    return Normality(ordered(found), henrici, 14)
+        return math.sqrt(max(float(total.mid()), 0.0))

@@ -16,6 +16,7 @@ from mnemoscope.core.errors import Description, UserError, choice, expected, pos
 from mnemoscope.nn.adapt.adapted import AdaptedCell, AdaptedRecurrent, AdaptedSequence
 from mnemoscope.nn.adapt.call import ORDERS, STEPS, Key, arguments_of
 from mnemoscope.nn.adapt.filling import fillings
+from mnemoscope.nn.adapt.methods import by_method
 from mnemoscope.nn.adapt.plan import Plan, Unusable
 from mnemoscope.nn.adapt.probe import Advice, Probe, call_text, undisturbed
 from mnemoscope.nn.adapt.reading import reading
@@ -140,7 +141,9 @@ def _plan(probe: Probe) -> tuple[str, Plan]:
     if kind is None:
         return _guessed(probe)
     try:
-        return kind, _plan_as(probe, kind)
+        plan = _plan_as(probe, kind)
+        stepped = by_method(probe, plan) if probe.advice.kind is None else None
+        return stepped or (kind, plan)
     except UserError as error:
         if probe.advice.kind is None:
             raise
@@ -235,6 +238,9 @@ def _check_module(module: Any) -> None:
     if not isinstance(module, nn.Module):
         raise expected("module", "a torch.nn.Module", Description(f"a {type(module).__name__}"))
     for name, tensor in [*module.named_parameters(), *module.named_buffers()]:
+        if tensor.is_meta:
+            made = Description(f"{name!r} on the meta device; call module.to_empty(device='cpu') and load its weights")
+            raise expected(f"every parameter of {type(module).__name__}", "a tensor with values", made)
         if is_lazy(tensor):
             made = Description(f"{name!r} without a size; run the module once on an input")
             raise expected(f"every parameter of {type(module).__name__}", "initialised", made)

@@ -229,7 +229,7 @@ class AdaptedSequence(_Adapted, SequenceNetwork):
         return y.masked_fill(ended[..., None], 0.0)
 
     def _whole(self, x: Tensor) -> Tensor:
-        return self._call.output_of(self._call.returned(self.module, x))
+        return self._call.outputs(self.module, x)
 
 
 def _blank(cls: type[_Adapted]) -> _Adapted:

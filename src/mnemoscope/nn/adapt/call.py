@@ -55,6 +55,7 @@ _NO_STATE = re.compile(r"^(?:output|use|return|is|with|encoder|cross)_", re.IGNO
 _NEVER_STATE = re.compile(
     r"mask|len|pos|index|target|label|context|key$|value$|query|tgt|src|^t$|^ts$|^dt$|time|washout", re.IGNORECASE
 )
+_INPUT = re.compile(r"x|xs|u|inp|inputs?|(?:x|u|inp|input)_?(?:t|n|k)", re.IGNORECASE)
 _OUTPUTS = ("last_hidden_state", "output", "outputs", "out", "y", "logits", "prediction", "predictions")
 
 
@@ -80,6 +81,8 @@ class Call:
         The axes in which it returns sequences, where they are others than those in which it reads them.
     copies
         Whether it writes into the state that it gets, and has to be given a copy.
+    prefixes
+        Whether it answers once, after the last step, so that its output at a step is its answer to what came before.
     """
 
     input_name: str | None = None
@@ -91,6 +94,7 @@ class Call:
     method: str | None = None
     output_order: str | None = None
     copies: bool = False
+    prefixes: bool = False
 
     @property
     def whole(self) -> bool:
@@ -127,6 +131,13 @@ class Call:
             y = y.movedim(tuple(range(y.dim()))[: len(turned)], turned[: y.dim()])
         y = y.flatten(axes) if y.dim() > axes else y.unsqueeze(-1)
         return torch.cat([y.real, y.imag], dim=-1) if y.is_complex() else y
+
+    def outputs(self, module: nn.Module, x: Tensor) -> Tensor:
+        """Return the outputs (time, batch, output) of a module that is called without a state."""
+        if not self.prefixes:
+            return self.output_of(self.returned(module, x))
+        answers = (pick(self.returned(module, x[: t + 1]), self.output) for t in range(len(x)))
+        return torch.stack([answer.flatten(1) for answer in answers])
 
     def state_of(self, returned: Any) -> Any:
         """Return the state as the module gives it."""
@@ -245,6 +256,8 @@ class Signature:
             return cls(None, (state_name or (),), False, (), keywords)
         flags = flags_of({p.name: p.default for p in plain})
         embeds = next((p.name for p in plain if p.name == "inputs_embeds"), None)
+        if len(plain) > 1 and is_state_name(plain[0].name) and _INPUT.fullmatch(plain[1].name):
+            embeds = plain[1].name  # the state comes first
         rest = [p for p in plain[0 if embeds else 1 :] if p.name != embeds]
         needed = [p.name for p in rest if p.default is p.empty]
         statelike = [p.name for p in rest if is_state_name(p.name) and not isinstance(p.default, bool)]

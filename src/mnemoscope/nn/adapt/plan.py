@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -24,6 +25,8 @@ __all__ = [
     "check_state",
     "close",
     "output_key",
+    "placed_output",
+    "writes",
 ]
 
 _LONG = 24
@@ -90,6 +93,17 @@ def output_key(probe: Probe, returned: Any, order: str | None, taken: Key = None
     raise UserError(f"{probe.name} must return one output per {which}, {what}, got {shown(returned)}")
 
 
+def placed_output(probe: Probe, call: Call, returned: Any) -> Call:
+    """Return the call of a module over sequences with the place of its output, and its axes where these are others."""
+    try:
+        return replace(call, output=output_key(probe, returned, call.order))
+    except UserError:
+        for order in ("TBD", "BTD", "BDT") if probe.advice.layout is None else ():
+            with suppress(UserError):
+                return replace(call, output=output_key(probe, returned, order), output_order=order)
+        raise
+
+
 def _fits(value: Any, wanted: list[Any]) -> bool:
     if not isinstance(value, Tensor) or not (value.is_floating_point() or value.is_complex()):
         return False
@@ -113,16 +127,17 @@ def check_numbers(probe: Probe, call: Call, x: Tensor, state: Any = ABSENT) -> N
         )
 
 
+def writes(probe: Probe, call: Call, x: Tensor, start: Start) -> bool:
+    """Whether a module changes its input or its state in place, and has to be given copies."""
+    given = x.clone(), probe.begin(start)
+    kept = [leaf.clone() for leaf in tree_leaves(given)]
+    call.returned(probe.module, *given)
+    return len(tree_leaves(given)) != len(kept) or not close(tree_leaves(given), kept)
+
+
 def check_state(probe: Probe, call: Call, x: Tensor, start: Start) -> None:
-    """Refuse a module that changes its state in place, or for which the state makes no difference."""
+    """Refuse a module for which the state makes no difference."""
     state = probe.begin(start)
-    kept = x.clone(), tree_map(torch.clone, state)
-    call.returned(probe.module, *kept)
-    if not close(kept, (x, state)):
-        raise Unusable(
-            f"{probe.name} must leave its input and its state as they are, got one that it changed in place; "
-            "let it compute new ones"
-        )
     other = tree_map(lambda leaf: leaf + 1 if leaf.is_floating_point() or leaf.is_complex() else leaf, state)
     modules = (probe.module, probe.moved(0.1, probe.dtype))
     if all(close(call(module, x, state), call(module, x, other)) for module in modules):
@@ -143,7 +158,7 @@ def check_causality(probe: Probe, invoke: Invoke, input_size: int) -> Causality:
         x, other = probe.normal(steps, 1, input_size), probe.normal(steps, 1, input_size)
         try:
             found = [causality(run, x, other) for run in probe.runs(invoke, x.expand(-1, steps - 1, -1))]
-        except Exception:
+        except Exception:  # the module's own forward may raise anything at a length that it does not take
             continue
         return next((each for each in found if not each.causal), max(found, key=lambda each: each.remembers))
     raise expected("length", "a number of steps that the module takes", Description(f"{probe.time}, which fails"))

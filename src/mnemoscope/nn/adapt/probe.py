@@ -108,7 +108,7 @@ class Probe:
         given = state if state is ABSENT else tree_map(_clone, state)
         try:
             return call.returned(self.module, x.clone(), given)
-        except Exception as error:
+        except Exception as error:  # the module's own forward may raise anything
             shape = tuple(arranged(x, call.order).shape if call.order else x.shape)
             raise CallFailed(error, shape) from error
 
@@ -118,7 +118,7 @@ class Probe:
             return start
         try:
             state = start(self.module, batch or self.batch, self.device, self.dtype)
-        except Exception as error:
+        except Exception as error:  # a method or function that makes the first state may raise anything
             if self.advice.init_state is None:
                 raise CallFailed(error) from error
             raise expected("init_state", "a function of the batch size", Description(one_line(error))) from error
@@ -137,8 +137,7 @@ class Probe:
     def _run(self, invoke: Invoke, x: Tensor, scale: float) -> Run:
         for dtype in (torch.float64, self.dtype):
             run = partial(_cast, invoke, self.moved(scale, dtype), dtype)
-            # A module may insist on its own precision, or overflow when it is moved.
-            with suppress(Exception):
+            with suppress(Exception):  # its forward may insist on its own precision and raise anything, or overflow
                 if bool(run(x).isfinite().all()):
                     return run
         return partial(invoke, self.module)
@@ -197,7 +196,7 @@ def _copy(module: nn.Module) -> nn.Module:
     keep_computed(module, memo)
     try:
         return deepcopy(module, memo)
-    except Exception as error:
+    except Exception as error:  # what the module holds may have a __deepcopy__ or __reduce__ that raises anything
         name = type(module).__name__
         raise UserError(f"{name} must allow copy.deepcopy, on which it is tried out, got {one_line(error)}") from None
 

@@ -1,4 +1,4 @@
-"""What was understood of a foreign module, in one sentence, after it was compared with the module itself."""
+"""One sentence on a foreign module: how it was read, and how well that agrees with the module itself."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ def _own(module: Any, plan: Plan, x: Tensor) -> Tensor:
     """Return what the module gives by itself."""
     call = plan.call
     if call.whole:
-        with suppress(Exception):  # it may need a state
-            return call.output_of(call.returned(module, x))
+        with suppress(Exception):  # its forward may need a state, and raise anything without
+            return call.outputs(module, x)
     assert plan.start is not None
     state: Any = plan.start(module, x.shape[1], x.device, x.dtype)
     if call.whole:
@@ -73,7 +73,7 @@ def _own(module: Any, plan: Plan, x: Tensor) -> Tensor:
     for now in x:
         y, state = call(module, now, state)
         outputs.append(y)
-    with suppress(Exception):  # where it starts by itself, that is its start
+    with suppress(Exception):  # where it starts by itself, that is its start; else it may raise anything
         outputs[0] = call(module, x[0], ABSENT)[0]
     return torch.stack(outputs)
 
@@ -118,6 +118,8 @@ def _sentence(network: Any, kind: str, plan: Plan) -> str:
     parts.append(orders.get(call.order or "BTD", f"axes {call.order}"))
     if plan.layout is not None:
         parts.append(f"state {_state(call, plan)}")
+    if call.prefixes:
+        parts.append("one answer after the last step, asked at every prefix")
     parts.append(f"inputs d = {plan.input_size}")
     if plan.output_size != plan.input_size or plan.layout is None:
         parts.append(f"outputs {plan.output_size}")

@@ -59,8 +59,7 @@ def search(probe: Probe, kind: str, hints: dict[str, Any], attempts: Iterable[At
             failed.append(error)
         except UserError as error:
             wrong.append(error)
-        except Exception as error:
-            # A module that took the first input may still raise on another one.
+        except Exception as error:  # a module that took the first input may still raise anything on another one
             failed.append(CallFailed(error, (probe.batch, width.size)))
         else:
             (unusual if plan.unusual else found).setdefault(width.size, plan)
@@ -113,7 +112,7 @@ def _reads_tokens(probe: Probe) -> bool:
     for shape in ((probe.batch, probe.time), (probe.batch,)):
         try:
             probe.module(torch.zeros(shape, dtype=torch.int64, device=probe.device))
-        except Exception:
+        except Exception:  # the module's own forward may raise anything: then it does not read tokens
             continue
         return True
     return False

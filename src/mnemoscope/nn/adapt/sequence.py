@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from torch import Tensor, nn
 
 from mnemoscope.core.errors import UserError
 from mnemoscope.nn.adapt.call import ORDERS, STEPS, Call, Signature
 from mnemoscope.nn.adapt.causality import Causality
-from mnemoscope.nn.adapt.plan import Plan, check_causality, check_examples, check_numbers, output_key
+from mnemoscope.nn.adapt.plan import Plan, check_causality, check_examples, check_numbers, placed_output
 from mnemoscope.nn.adapt.probe import Probe, call_text
 from mnemoscope.nn.adapt.search import Attempt, search, signature_of
 from mnemoscope.nn.adapt.sizes import Width, input_widths
@@ -43,16 +44,29 @@ def _attempt(probe: Probe, signature: Signature, width: Width, order: str) -> Pl
     call = Call(signature.input_name, order=order, keywords=signature.keywords, method=probe.advice.method)
     x = probe.normal(probe.time, probe.batch, width.size)
     returned = probe.call(call, x)
-    call = replace(call, output=output_key(probe, returned, order))
+    call = _placed(probe, call, returned)
 
     def invoke(module: nn.Module, x: Tensor) -> Tensor:
-        return call.output_of(call.returned(module, x))
+        return call.outputs(module, x)
 
     check_numbers(probe, call, x)
     check_examples(probe, invoke, x)
     found = check_causality(probe, invoke, width.size)
-    output_size = call.output_of(returned).shape[-1]
+    output_size = invoke(probe.module, x[:1]).shape[-1] if call.prefixes else call.output_of(returned).shape[-1]
     return Plan(call, width.size, output_size, tuple(_words(probe, width, call, found)), found)
+
+
+def _placed(probe: Probe, call: Call, returned: Any) -> Call:
+    """Return the call with the place of its output; of a module that answers once, by prefixes if no cell is inside."""
+    try:
+        return placed_output(probe, call, returned)
+    except UserError:
+        parts = probe.module.named_modules()
+        cell = any("cell" in name.lower() or isinstance(part, nn.RNNBase | nn.RNNCellBase) for name, part in parts)
+        once = isinstance(returned, Tensor) and returned.dim() == 2 and returned.shape[0] == probe.batch
+        if cell or not once or call.order not in ("BTD", "TBD"):
+            raise
+        return replace(call, prefixes=True)
 
 
 def _words(probe: Probe, width: Width, call: Call, found: Causality) -> Iterator[str]:
@@ -65,6 +79,8 @@ def _words(probe: Probe, width: Width, call: Call, found: Causality) -> Iterator
         yield f"it reads sequences as {ORDER_WORDS[call.order or 'BTD']}"
     if advice.output is None and call.output is not None:
         yield f"of what it returns, part {call.output!r} is the output"
+    if call.prefixes:
+        yield "it answers once: its output at a step is its answer to the inputs until then"
     if not found.causal:
         yield f"it is not causal: {found.reason}"
     elif found.remembers:

@@ -36,6 +36,8 @@ from mnemoscope.nn.adapt.plan import (
     check_state,
     close,
     output_key,
+    placed_output,
+    writes,
 )
 from mnemoscope.nn.adapt.probe import CallFailed, Invoke, Probe, call_text
 from mnemoscope.nn.adapt.search import Attempt, search, signature_of
@@ -45,7 +47,11 @@ from mnemoscope.nn.adapt.state import Filled, Layout, Leaf, Made, Start, describ
 
 __all__ = ["plan_stateful", "state_is_clear", "takes_state"]
 
-_MAKERS = ["init_state", "init_hidden", "initial_state", "get_initial_state", "zero_state", "initHidden"]
+_MAKERS = ["init_state", "init_hidden", "initial_state", "get_initial_state", "zero_state", "initHidden", "init_states"]
+_MAKERS += ["allocate_inference_cache", "init_cache", "initialize_state", "get_initial_states", "init_memory"]
+
+_SHAPES = 4
+"""Shapes of weights that are tried as the shape of a state."""
 
 _MISREAD = (LookupError, AttributeError, TypeError, ValueError, RuntimeError)
 """What reading a return raises when it is not what was hoped for."""
@@ -117,6 +123,9 @@ def _starts(probe: Probe, kind: str, signature: Signature, arguments: int) -> It
         for shape in shapes:
             leaf = Leaf(shape, len(shape) - 2, probe.dtype)
             yield from (Filled(leaf), Filled((leaf, leaf))) if arguments < 2 else (Filled((leaf,) * arguments),)
+    if kind == "cell" and arguments < 2:  # a matrix of the shape of a weight, as state spaces have
+        shapes_of = dict.fromkeys(tuple(p.shape) for p in probe.module.parameters() if p.dim() == 2)
+        yield from (Filled(Leaf((1, *shape), 0, probe.dtype)) for shape in [*shapes_of][:_SHAPES])
 
 
 def _made(probe: Probe) -> list[Made]:
@@ -139,6 +148,7 @@ def _attempt(probe: Probe, kind: str, width: Width, call: Call, start: Any, answ
     call, continues = (_read_cell if kind == "cell" else _read_recurrent)(probe, call, x, given, returned)
     check_numbers(probe, call, x, given)
     begun = start if isinstance(start, Filled | Made) else _own_start(probe, kind, call, x, start, returned)
+    call = replace(call, copies=writes(probe, call, x, begun))
     check_state(probe, call, x, begun)
     layout = Layout(describe(probe.begin(begun), probe.batch))
     invoke = _invoke(call, begun)
@@ -209,7 +219,7 @@ def _refuse_lost_batch(probe: Probe, returned: Any) -> None:
 
 def _read_recurrent(probe: Probe, call: Call, x: Tensor, given: Any, returned: Any) -> tuple[Call, bool]:
     """Return the call with the places of output and state, and whether the module goes on from that state."""
-    call = replace(call, output=output_key(probe, returned, call.order))
+    call = placed_output(probe, call, returned)
     found: dict[str, Call] = {}
     for key in _state_keys(probe, returned):
         candidate = replace(call, state=key)
@@ -272,7 +282,7 @@ def _own_start(probe: Probe, kind: str, call: Call, x: Tensor, given: Any, retur
             answer = probe.call(call, x, probe.begin(start))
             if close((call.output_of(answer), call.state_of(answer)), wanted):
                 return start
-        except Exception:
+        except (CallFailed, UserError, *_MISREAD):  # no start of this module's
             continue
     raise Unusable(
         f"cannot tell the state that {probe.name} starts from: it is neither zeros nor ones nor one of its parameters; "

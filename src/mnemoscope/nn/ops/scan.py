@@ -14,7 +14,7 @@ from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 from mnemoscope.core.errors import UserError
 
-__all__ = ["forward_mode", "mask_of", "of_traced_length", "reverse", "scan", "tracing", "transforming"]
+__all__ = ["for_onnx", "forward_mode", "mask_of", "of_traced_length", "reverse", "scan", "tracing", "transforming"]
 
 State = TypeVar("State")
 
@@ -62,7 +62,7 @@ def scan(
 
 def _keeps_loop() -> bool:
     """Say whether a graph is being made that keeps the loop: one without gradients; others are written out."""
-    return torch.compiler.is_exporting() and (not torch.is_grad_enabled() or torch.onnx.is_in_onnx_export())
+    return torch.compiler.is_exporting() and (not torch.is_grad_enabled() or for_onnx())
 
 
 def _scan_in_graph(
@@ -112,6 +112,15 @@ def reverse(x: Tensor, lengths: Tensor | None, time: int = 0) -> Tensor:
     ends = lengths.to(x.device)
     index = torch.where(times < ends, ends - 1 - times, times)
     return x.gather(0, index.reshape(*index.shape, *[1] * (x.dim() - 2)).expand_as(x))
+
+
+def for_onnx() -> bool:
+    """Say whether an export to ONNX is at work; asked directly, torch.compile takes the answer to be no."""
+    return torch.onnx.is_in_onnx_export()
+
+
+# What torch.compiler.assume_constant_result sets, which would import the compiler.
+vars(for_onnx)["_dynamo_marked_constant"] = True
 
 
 def tracing() -> bool:

@@ -82,7 +82,9 @@ def measuring(facts: NetworkFacts, settings: Settings, *, fresh: bool = False) -
     """
     if facts.kind != "recurrent" or not facts.parameters:
         return None
-    chosen = dataclasses.replace(settings, quick=settings.quick or not fresh, budget=None, train_minutes=None)
+    chosen = dataclasses.replace(
+        settings, quick=settings.quick or not fresh, budget=None, train_minutes=None, bounded=False
+    )
     runner = Runner([], chosen, Store(_cache(facts, chosen)))
     if not fresh:
         runner.sections = tuple(one for one in runner.sections if any(each.axis for each in one.quantities))

@@ -29,6 +29,7 @@ class Generalisation(ProfileSection):
     listed_for_others = False
     once = True
     threads = True
+    trains = True
     references = ("kerg2022",)
     text = (
         "Networks of several seeds are trained with some of 100 symbols and tested with the others, each seed on a "

@@ -67,6 +67,7 @@ class Trained(ProfileSection):
 
     once = True
     threads = True
+    trains = True
     references = ("ziv2020", "kerg2020", "lizaire2026")
     text = (
         "Networks of several seeds are trained at one difficulty after the other. A level counts as mastered when at "
@@ -109,7 +110,7 @@ class Trained(ProfileSection):
                 "rates": result.curve.tolist(),
                 "lower": result.lower.tolist(),
                 "upper": result.upper.tolist(),
-                "limits": result.seed_limits.tolist(),
+                "limits": list(result.seed_limits),
                 "complete": result.complete,
                 "steps": result.steps.tolist(),
             }
@@ -171,7 +172,7 @@ def _capacity(task: TrainedTask, context: Context, iterations: int, minutes: flo
 def _scalar(result: Any, task: TrainedTask) -> Scalar:
     if not len(result.levels):
         raise UserError(f"the time was over before {task.name} began")
-    limits = sorted(result.seed_limits.tolist())
+    limits = sorted(limit or 0 for limit in result.seed_limits)
     middle = float(limits[len(limits) // 2])
     note = "" if result.complete else f"the search on {task.name} was not finished: {result.reason}"
     if result.complete and not result.limit:

@@ -5,7 +5,7 @@ from mnemoscope.studies.machinery.displays import BarsOf, CurvesOf, HeatMapOf, T
 from mnemoscope.studies.machinery.execution import EXECUTORS, collected, execute, executor
 from mnemoscope.studies.machinery.gallery import draw_gallery, facts_of, read_result, save_result
 from mnemoscope.studies.machinery.page import study_page
-from mnemoscope.studies.machinery.rules import NO_VERDICT, VERDICTS, First, Holds, Ordered, Part, Ranked
+from mnemoscope.studies.machinery.rules import NO_VERDICT, UNDECIDED, VERDICTS, First, Holds, Ordered, Part, Ranked
 from mnemoscope.studies.machinery.study import SCALES, STUDIES, Finding, Outcome, Row, RunSpec, Study, declared, grid
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "NO_VERDICT",
     "SCALES",
     "STUDIES",
+    "UNDECIDED",
     "VERDICTS",
     "BarsOf",
     "CurvesOf",

@@ -199,7 +199,8 @@ def result_row(outcome: Outcome, **facts: Any) -> Row:
     means = {name: float(np.mean(own)) if own else None for name, own in (("loss", losses), ("score", scores))}
     share = None if means["loss"] is None else means["loss"] / found["baseline"]
     return {
-        **facts, "kind": "result", "losses": losses, "scores": scores, "mean_loss": means["loss"], "share": share,
+        **facts, "kind": "result", "losses": losses, "scores": scores, "percent": [100 * one for one in scores],
+        "shares": [one / found["baseline"] for one in losses], "share": share, "mean_loss": means["loss"],
         "mean_score": None if means["score"] is None else 100 * means["score"], "failed": failed,
         "parameters": found["parameters"], "rate": found["chosen_rate"][0],
     }  # fmt: skip

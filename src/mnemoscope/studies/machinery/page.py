@@ -8,7 +8,7 @@ from typing import Literal
 
 from mnemoscope.report import Column, Entry, Page, Section, Statement, Table
 from mnemoscope.studies.machinery.displays import sections
-from mnemoscope.studies.machinery.rules import Part
+from mnemoscope.studies.machinery.rules import UNDECIDED, Part
 from mnemoscope.studies.machinery.study import Finding, Study
 
 __all__ = ["command_of", "duration", "study_page"]
@@ -18,6 +18,7 @@ _TONES: dict[str, Literal["good", "bad", "neutral"]] = {
     "trend reproduced at smaller scale": "good",
     "not reproduced": "bad",
     "published value wrong": "bad",
+    UNDECIDED: "neutral",
 }
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -11,14 +10,14 @@ from typing import Any
 from mnemoscope import nn, tasks
 from mnemoscope.studies.machinery.displays import Row
 from mnemoscope.studies.machinery.execution import executor
-from mnemoscope.studies.machinery.rules import Rule
+from mnemoscope.studies.machinery.rules import Ranked
 from mnemoscope.studies.machinery.study import Outcome, RunSpec
 from mnemoscope.tasks.relational import SymbolTask
 from mnemoscope.tasks.relational.symbols import available
 from mnemoscope.training import fit
 from mnemoscope.training.model import task_sizes
 
-__all__ = ["BATCHES", "VARIANTS", "Ahead", "relational_rows", "relational_runs", "train_relational"]
+__all__ = ["BATCHES", "VARIANTS", "ahead", "relational_rows", "relational_runs", "train_relational"]
 
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "CoRelNet": ("corelnet", {}),
@@ -126,38 +125,7 @@ def _case(task: str, test: str) -> str:
     return f"{task.removeprefix('games-')} ({test})" if task.startswith("games") else task
 
 
-@dataclass(frozen=True, kw_only=True)
-class Ahead(Rule):
-    """One network's mean accuracy beyond another's, by a margin in points, in every case.
-
-    Attributes
-    ----------
-    network, other
-        Values of the column ``network``.
-    margin
-        Points by which the first has to be ahead; negative where it may be behind by so many.
-    """
-
-    network: str
-    other: str
-    margin: float = 0.0
-
-    def decide(self, rows: Sequence[Row], scale: str) -> tuple[str, str]:
-        """Compare the means case by case."""
-        cases: dict[tuple[Any, Any], dict[str, float]] = {}
-        for row in rows:
-            cases.setdefault((row["case"], row["m"]), {})[row["network"]] = row["mean"]
-        gaps = {
-            key: own[self.network] - own[self.other]
-            for key, own in cases.items()
-            if {self.network, self.other} <= set(own)
-        }
-        listed = ", ".join(f"{gap:+.1f} in {case}" for (case, _), gap in gaps.items())
-        good = "reproduced" if scale == "paper" else "trend reproduced at smaller scale"
-        held = bool(gaps) and all(gap >= self.margin for gap in gaps.values())
-        return f"points ahead: {listed or 'nothing measured'}", good if held else "not reproduced"
-
-    def words(self) -> str:
-        """Say who has to be ahead by how much."""
-        than = f"that of {self.other} {self.margin:+g} points"
-        return f"mean accuracy of {self.network} at least {than}, in every case{self._where()}"
+def ahead(claim: str, network: str, other: str, margin: float = 0.0, **where: Any) -> Ranked:
+    """Return the rule that one network's accuracy is beyond another's by a margin in points, in every case."""
+    return Ranked(claim=claim, column="accuracy", by="network", groups=(other, network), cases=("case", "m"),
+                  margin=margin, where=where, names={"m": "symbols held out", "case": "task"})  # fmt: skip

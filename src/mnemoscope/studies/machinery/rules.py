@@ -16,13 +16,17 @@ from typing import Any, Literal
 import numpy as np
 
 from mnemoscope.core.errors import choice
+from mnemoscope.core.intervals import Difference, difference
 from mnemoscope.core.numbers import number
 
-__all__ = ["NO_VERDICT", "VERDICTS", "First", "Holds", "Ordered", "Part", "Ranked", "Rule"]
+__all__ = ["NO_VERDICT", "UNDECIDED", "VERDICTS", "First", "Holds", "Ordered", "Part", "Ranked", "Rule"]
 
 Row = Mapping[str, Any]
 
-VERDICTS = ("reproduced", "trend reproduced at smaller scale", "not reproduced", "published value wrong")
+UNDECIDED = "not decided by these seeds"
+"""Where seeds are too few, or too far apart, to confirm a ranking or to contradict it."""
+
+VERDICTS = ("reproduced", "trend reproduced at smaller scale", "not reproduced", "published value wrong", UNDECIDED)
 """What a study can find of a published claim."""
 
 NO_VERDICT = "no verdict at smoke scale"
@@ -260,12 +264,16 @@ class First(Rule):
 
 @dataclass(frozen=True, kw_only=True)
 class Ranked(Rule):
-    """The mean of a column, rising or falling from group to group in every case.
+    """The mean of a column over seeds, rising or falling from group to group in every case.
+
+    A step from one group to the next is taken as confirmed where the 95% interval of the difference of their means
+    (Welch) lies beyond the margin, as contradicted where it lies on the other side, and as not decided where the margin
+    is within it, or where a group has one seed, and so no interval.
 
     Attributes
     ----------
     column
-        One number, or one for each seed; None (nothing was mastered) is below every number.
+        One number for each seed, or one; None (nothing was mastered) is below every number.
     by, groups
         The column that divides the rows, and its values in their order.
     direction
@@ -285,41 +293,75 @@ class Ranked(Rule):
 
     def decide(self, rows: Sequence[Row], scale: str) -> tuple[str, str]:
         """Compare the means of neighbouring groups, case by case."""
-        found = self.means(rows)
-        held = [self._follows(own) for own in found.values()]
-        listed = "; ".join(
-            ", ".join(f"{'none' if value == -math.inf else number(value)} at {group}" for group, value in own.items())
-            + (f" ({', '.join(map(str, case))})" if case else "")
-            for case, own in found.items()
-        )
-        good = "reproduced" if scale == "paper" else "trend reproduced at smaller scale"
+        found = self._seeds(rows)
+        steps = {case: self._steps(own) for case, own in found.items()}
+        held = [self._is_confirmed(step) for own in steps.values() for step in own]
+        listed = "; ".join(_listed(own, steps[case], case) for case, own in found.items())
         measured = f"mean {self.name(self.column)}: {listed or 'nothing measured'}"
-        return measured, good if held and all(held) else "not reproduced"
-
-    def means(self, rows: Sequence[Row]) -> dict[tuple[Any, ...], dict[Any, float]]:
-        """Return the mean of every group by case; of cases in which not all groups were measured nothing."""
-        found: dict[tuple[Any, ...], dict[Any, list[float]]] = {}
-        for row in rows:
-            own = found.setdefault(tuple(row[name] for name in self.cases), {})
-            values = row[self.column] if isinstance(row[self.column], list | tuple) else [row[self.column]]
-            own.setdefault(row[self.by], []).extend(-math.inf if value is None else value for value in values)
-        return {
-            case: {group: float(np.mean(own[group])) for group in self.groups}
-            for case, own in found.items()
-            if set(self.groups) <= set(own)
-        }
+        if not held or False in held:
+            return measured, "not reproduced"
+        if None in held:
+            return measured, UNDECIDED
+        return measured, "reproduced" if scale == "paper" else "trend reproduced at smaller scale"
 
     def words(self) -> str:
         """Say what has to rise or fall, and by how much."""
         far = "" if self.margin == 0 else f", each time by {number(self.margin)} or more"
         cases = f", in every case of {' and '.join(map(self.name, self.cases))}" if self.cases else ""
         order = ", ".join(map(str, self.groups))
-        return f"mean {self.name(self.column)} {self.direction} from {order}{far}{cases}{self._where()}"
+        decided = f"; {UNDECIDED} where the 95% interval of a difference does not say so either way"
+        return f"mean {self.name(self.column)} {self.direction} from {order}{far}{cases}{self._where()}{decided}"
 
-    def _follows(self, means: Mapping[Any, float]) -> bool:
-        sign = 1 if self.direction == "rises" else -1
-        steps = [sign * (after - before) for before, after in pairwise(means.values())]
-        return all(step > 0 if self.margin == 0 else step >= self.margin for step in steps)
+    def _seeds(self, rows: Sequence[Row]) -> dict[tuple[Any, ...], dict[Any, list[float]]]:
+        """Return the numbers of every group by case; of cases in which not all groups were measured nothing."""
+        found: dict[tuple[Any, ...], dict[Any, list[float]]] = {}
+        for row in rows:
+            own = found.setdefault(tuple(row[name] for name in self.cases), {})
+            values = row[self.column] if isinstance(row[self.column], list | tuple) else [row[self.column]]
+            own.setdefault(row[self.by], []).extend(-math.inf if value is None else value for value in values)
+        measured = {case: {group: own[group] for group in self.groups if own.get(group)} for case, own in found.items()}
+        return {case: own for case, own in measured.items() if len(own) == len(self.groups)}
+
+    def _steps(self, groups: Mapping[Any, list[float]]) -> list[Difference]:
+        return [_step(before, after) for before, after in pairwise(groups.values())]
+
+    def _is_confirmed(self, step: Difference) -> bool | None:
+        """Return whether a step is as it has to be; None where the seeds do not say."""
+        if step.lower is None or step.upper is None:
+            return None
+        least, most = (step.lower, step.upper) if self.direction == "rises" else (-step.upper, -step.lower)
+        if least > 0 if self.margin == 0 else least >= self.margin:
+            return True
+        return None if (most > 0 if self.margin == 0 else most >= self.margin) else False
+
+
+def _step(before: Sequence[float], after: Sequence[float]) -> Difference:
+    """Return by how much the mean rises; where nothing was mastered, below every number, whatever the spread."""
+    if -math.inf in (*before, *after):
+        rise = 0.0 if set(before) == set(after) else float(np.mean(after)) - float(np.mean(before))
+        return Difference(rise, rise, rise, "nothing was mastered")
+    return difference(after, before)
+
+
+def _listed(groups: Mapping[Any, Sequence[float]], steps: Sequence[Difference], case: Sequence[Any]) -> str:
+    """Return the means of the groups in words, each with what it is beyond the one before."""
+    told = ["", *(_rise(step) for step in steps)]
+    means = [float(np.mean(values)) for values in groups.values()]
+    listed = ", ".join(
+        f"{'none' if value == -math.inf else number(value)} at {group}{more}"
+        for group, value, more in zip(groups, means, told, strict=True)
+    )
+    shown = ", ".join(str(value) for value in case if value != "")
+    return f"{listed} in {shown}" if shown else listed
+
+
+def _rise(step: Difference) -> str:
+    if not math.isfinite(step.value):
+        return ""
+    sign = "+" if step.value >= 0 else ""
+    if step.lower is None or step.upper is None:
+        return f" ({sign}{number(step.value)}, one seed)"
+    return f" ({sign}{number(step.value)}, 95% {number(step.lower)} to {number(step.upper)})"
 
 
 def _value(row: Row, side: float | str) -> Any:
@@ -328,6 +370,6 @@ def _value(row: Row, side: float | str) -> Any:
 
 def _place(row: Row) -> str:
     """Return where a row stands: its first columns that are numbers or words, which are the settings of its run."""
-    shown = [f"{name}={value}" for name, value in row.items() if isinstance(value, int | float | str)]
+    shown = [f"{name}={value}" for name, value in row.items() if isinstance(value, int | float | str) and value != ""]
     short = [text for text in shown if len(text) < 16]  # a setting is short, a result has many digits
     return f" at {', '.join(short[:4])}" if short else ""

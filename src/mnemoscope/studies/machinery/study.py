@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 from pkgutil import iter_modules
@@ -151,6 +151,13 @@ class Study:
     def settings(self, scale: str) -> Mapping[str, Any]:
         """Return the settings of a scale, or raise when there is no such scale."""
         return self.scales.get(choice("scale", scale, SCALES), {})
+
+    def changed(self, scale: str, changes: Mapping[str, Any]) -> Study:
+        """Return the study with other settings of a scale, by their names there; what is nested stays as it is."""
+        own = self.settings(scale)
+        for name in changes:
+            choice(f"setting of {self.name}", name, tuple(own))
+        return replace(self, scales={**self.scales, scale: {**own, **changes}})
 
     def shortened(self, scale: str) -> str:
         """Return what a scale leaves out; nothing at paper scale."""

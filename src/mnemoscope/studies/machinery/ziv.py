@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["BATCH", "ziv_training"]
+__all__ = ["BATCH", "early", "limits", "ziv_training"]
 
 BATCH = 128
 
@@ -33,3 +33,19 @@ def ziv_training(scale: Mapping[str, Any], network: str = "scornn", **more: Any)
     found |= {"seeds": list(range(scale["seeds"])), "validate_every": scale["validate_every"]}
     validation, test = scale["held_out"]
     return found | {"validation_size": validation, "test_size": test} | more
+
+
+def early(given: Mapping[str, Any], found: Mapping[str, Any]) -> list[float]:
+    """Return the score of every seed after a quarter of the iterations; a training that ended before keeps its last."""
+    before = [place for place, step in enumerate(found["curve_steps"]) if step <= given["iterations"] / 4]
+    return [curve[min(before[-1] if before else 0, len(curve) - 1)] for curve in found["curve_score"]]
+
+
+def limits(given: Mapping[str, Any], found: Mapping[str, Any]) -> list[int | None]:
+    """Return the hardest level that each seed masters of those that were tried; None where it masters none."""
+    tried = {int(level): scores for level, scores in found["levels"].items()}
+    good = [
+        [level for level, scores in tried.items() if (scores[seed] or 0.0) > given["criterion"]]
+        for seed in range(len(given["seeds"]))
+    ]
+    return [max(levels, default=None) for levels in good]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import torch
@@ -14,10 +15,9 @@ from mnemoscope.core.errors import Description, UserError, expected, nearest, po
 from mnemoscope.core.seeds import check_seed, stream
 from mnemoscope.nn import NetworkSpec
 from mnemoscope.nn.construction import DEFAULT_SIZES
-from mnemoscope.nn.registry import get
 from mnemoscope.tasks import Task
 from mnemoscope.training.configuration import describe_network
-from mnemoscope.training.model import task_sizes
+from mnemoscope.training.model import spec_for
 from mnemoscope.training.options import Options
 
 __all__ = [
@@ -129,18 +129,18 @@ class Builder(NamedTuple):
     spec: dict[str, Any]
 
 
-Network = str | Callable[..., nn.Module] | nn.Module | Builder
+Network = str | Callable[..., nn.Module] | nn.Module | NetworkSpec | Builder
 
 
 def maker(
     network: Network,
     task: Task,
     *,
-    hidden_size: int | None,
-    num_layers: int,
-    parameters: int | None,
-    count: str,
-    options: Mapping[str, Any],
+    hidden_size: int | None = None,
+    num_layers: int = 1,
+    parameters: int | None = None,
+    count: str = "recurrent",
+    options: Mapping[str, Any] = MappingProxyType({}),
     about: Mapping[str, Any] | None = None,
 ) -> Builder:
     """Return what builds the network of each seed; `about` is advice on a stranger's module, and its weights."""
@@ -148,34 +148,41 @@ def maker(
         return network
     if isinstance(network, nn.Module):
         return _copies(network, hidden_size, parameters, options)
+    if isinstance(network, NetworkSpec):
+        if hidden_size is not None or parameters is not None or options or num_layers > 1:
+            raise UserError("a NetworkSpec has its sizes and options already: give them there")
+        return _described(network, task)
     layers = positive_int("num_layers", num_layers)
-    for name in options:
-        if name in _NOT_OPTIONS:
-            raise UserError(f"{name} {_NOT_OPTIONS[name]}, and cannot be given as an option of the network")
     if not isinstance(network, str) and not callable(network):
         raise expected("network", "a name, a class, a function or a layer", Description(f"a {type(network).__name__}"))
-    made = get(network) if isinstance(network, str) else network
-    relational = getattr(made, "kind", "") == "relational"
-    decided = task_sizes(made, task) if relational else {"input_size": task.input_size}
-    spec = NetworkSpec(
-        network,
-        input_size=decided.pop("input_size"),
-        hidden_size=hidden_size,
-        num_layers=layers if layers > 1 else None,
-        parameters=parameters,
-        count=count,
-        readout_size=task.output_size if parameters is not None else 0,
-        options={**decided, **options},
-        **(about or {}),
-    ).resolved()
+    sizes: dict[str, Any] = {"hidden_size": hidden_size, "num_layers": layers if layers > 1 else None}
+    budget: dict[str, Any] = {"parameters": parameters, "count": count}
+    return _described(NetworkSpec(network, **sizes, **budget, options=options, **(about or {})), task)
+
+
+def _described(given: NetworkSpec, task: Task) -> Builder:
+    """Return what builds the networks of a description, at the sizes that the task and the budget decide."""
+    for name in given.options:
+        if name in _NOT_OPTIONS:
+            raise UserError(f"{name} {_NOT_OPTIONS[name]}, and cannot be given as an option of the network")
+    if given.saved:
+        raise UserError(f"{given.what!r} has weights of its own, and a search trains from scratch: give its class")
+    spec = spec_for(given, task).resolved()
+    layers = spec.num_layers or 1
     width = DEFAULT_SIZES["hidden_size"] if spec.hidden_size is None else spec.hidden_size
     deep = f", {layers} layers" if layers > 1 else ""
-    name = network if isinstance(network, str) else getattr(network, "__name__", "network")
-    known = {"network": name, "hidden_size": width, "num_layers": layers, "options": dict(options), **(about or {})}
+    name = given.what if isinstance(given.what, str) else getattr(given.what, "__name__", "network")
+    known = {"network": name, "hidden_size": width, "num_layers": layers, "options": dict(given.options)}
+    known |= {"advice": dict(spec.advice)} if spec.advice else {}
+    known |= {"weights": spec.weights} if spec.weights else {}
     if spec.digest is not None:  # what was kept of another version of the file is not this network's
         known["digest"] = spec.digest
-    size = "" if relational and spec.hidden_size is None else f" (n = {width}{deep})"
-    return Builder(f"{name}{size}", lambda seed: spec.replace(seed=seed).build(), known)
+    relational = "panels" in spec.options and spec.hidden_size is None
+    return Builder(
+        spec.name if relational else f"{spec.name} (n = {width}{deep})",
+        lambda seed: spec.replace(seed=seed).build(),
+        known,
+    )
 
 
 def _copies(layer: nn.Module, hidden_size: int | None, parameters: int | None, options: Mapping[str, Any]) -> Builder:

@@ -18,6 +18,10 @@ from mnemoscope.training.statistics import Comparison, compare_paired, holm
 __all__ = ["Capacity", "Versus", "compare_capacities", "draw_capacities", "rates"]
 
 
+_WIDE = 8
+"""From the easiest to the hardest level: three doublings."""
+
+
 @result
 class Capacity(Result):
     """What a network learns to remember.
@@ -29,7 +33,11 @@ class Capacity(Result):
     axis
         The setting of the task that is its difficulty.
     limit
-        The hardest level that was mastered, below which none failed; 0 when there is none.
+        The hardest level that was mastered, below which none failed; None when there is none.
+    below
+        The easiest level that was not mastered: the limit lies below it. None when all were.
+    unfinished
+        The level whose trainings were under way when the time was up; None when there was none.
     curve
         The success rate at each level.
     levels
@@ -43,7 +51,7 @@ class Capacity(Result):
     seeds
         Of the trainings; each level is trained with all of them.
     seed_limits
-        For each seed, the hardest level that it mastered; 0 for none.
+        For each seed, the hardest level that it mastered; None for none.
     criterion, quorum
         A training masters a level when its test score reaches `criterion`; the network does when at least the share
         `quorum` of the seeds do.
@@ -61,7 +69,9 @@ class Capacity(Result):
     network: str
     task: str
     axis: str
-    limit: int
+    limit: int | None
+    below: int | None
+    unfinished: int | None
     levels: Int[np.ndarray, " levels"]
     curve: Float[np.ndarray, " levels"]
     lower: Float[np.ndarray, " levels"]
@@ -69,7 +79,7 @@ class Capacity(Result):
     scores: Float[np.ndarray, "levels seeds"]
     steps: Int[np.ndarray, "levels seeds"]
     seeds: tuple[int, ...]
-    seed_limits: Int[np.ndarray, " seeds"]
+    seed_limits: tuple[int | None, ...]
     criterion: float
     quorum: float
     warm_start: bool
@@ -79,39 +89,37 @@ class Capacity(Result):
     parameters: int
 
     def __str__(self) -> str:
-        if not len(self.levels):
-            return f"{self.network} on {self.task}: no level was tried, {self.reason}"
         end = "" if self.complete else f"; {self.reason}"
-        at = np.flatnonzero((self.levels == self.limit) & (self.curve >= self.quorum))
-        if not len(at):
-            tried = f"none of {len(self.levels)} {'level' if len(self.levels) == 1 else 'levels'} mastered"
-            return f"{self.network} on {self.task}: {self.axis} {self.known}, {tried}{end}"
-        i = int(at[0])
-        seeds = ", ".join(map(str, self.seed_limits))
+        if self.limit is None:
+            many = f"{len(self.levels)} {'level' if len(self.levels) == 1 else 'levels'}"
+            tried = f", none of {many} mastered" if len(self.levels) else ""
+            return f"{self.network} on {self.task}: {self.axis} {self.known}{tried}{end}"
+        i = int(np.flatnonzero(self.levels == self.limit)[0])
+        least = f"below {self.levels[0]}"
+        seeds = ", ".join(least if limit is None else str(limit) for limit in self.seed_limits)
         rate = f"success rate there {self.curve[i]:.2f} [{self.lower[i]:.2f}, {self.upper[i]:.2f}]"
         return f"{self.network} masters {self.task} up to {self.axis} = {self.known} (seeds: {seeds}), {rate}{end}"
 
     @property
     def known(self) -> str:
-        """What is known of the limit, in words: ``"40"``, ``"at least 40"``, ``"below 25"``."""
-        mastered = self.curve >= self.quorum
-        failed = self.levels[~mastered]
-        if not len(self.levels):
-            return "unknown"
-        if not mastered.any() or not (self.levels[mastered] < failed.min(initial=np.iinfo(int).max)).any():
-            return f"below {failed.min()}"
-        if self.complete:
+        """What is known of the limit, in words: ``"40"``, ``"at least 20; 40 not finished"``, ``"below 25"``."""
+        if self.complete and self.limit is not None:
             return str(self.limit)
-        return f"at least {self.limit}" + (f", below {failed.min()}" if len(failed) else "")
+        least = [] if self.limit is None else [f"at least {self.limit}"]
+        most = [] if self.below is None else [f"below {self.below}"]
+        words = ", ".join(least + most) or "unknown"
+        return words if self.unfinished is None else f"{words}; {self.unfinished} not finished"
 
     def plot(self) -> chart.Chart:
         """Draw the success rate against the difficulty, with its interval."""
         return draw_capacities([self])
 
     def versus(self, other: Capacity) -> Comparison:
-        """Compare the limits of two networks, paired by seed."""
+        """Compare the limits of two networks, paired by seed; a seed that mastered no level counts as 0."""
         shared = [seed for seed in self.seeds if seed in other.seeds]
-        mine, theirs = ([float(one.seed_limits[one.seeds.index(seed)]) for seed in shared] for one in (self, other))
+        mine, theirs = (
+            [float(one.seed_limits[one.seeds.index(seed)] or 0) for seed in shared] for one in (self, other)
+        )
         return compare_paired(mine, theirs)
 
 
@@ -184,9 +192,17 @@ def draw_capacities(found: Sequence[Capacity]) -> chart.Chart:
     names = {f"{one.network}: {one.known}" if several else one.network: one for one in found}
     return chart.lines(
         {name: (one.levels, one.curve) for name, one in names.items()},
-        bands={name: (one.lower, one.upper) for name, one in names.items()},
+        # Intervals of few seeds fill the plot: of several networks they would hide the curves.
+        bands={} if several else {name: (one.lower, one.upper) for name, one in names.items()},
         x=first.axis,
         y=f"share of seeds that master it, of {len(first.seeds)}",
         title=f"Capacity on {first.task}" if several else f"{first.network} on {first.task}: {first.known}",
         points=True,
+        log_x=_is_wide(found),
     )
+
+
+def _is_wide(found: Sequence[Capacity]) -> bool:
+    """Whether levels spread so far that they would crowd at one end of a linear axis."""
+    levels = [int(level) for one in found for level in one.levels]
+    return bool(levels) and min(levels) > 0 and max(levels) >= _WIDE * min(levels)

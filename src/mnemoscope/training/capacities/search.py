@@ -100,7 +100,7 @@ def capacity(
     budget
         Iterations of all trainings together, at most.
     minutes
-        Of training in all; no level begins that would take longer, by the pace of those before it.
+        Of training in all; a level that is under way then is left unfinished, which the result says.
     warm_start
         Start a level from the weights that mastered the hardest easier one, instead of from scratch.
     folder
@@ -143,20 +143,31 @@ def capacity(
     asked = {"start": start, "largest": largest, "grid": None if grid is None else list(grid), "resolution": resolution}
     with _opened(settings, {**builder.spec, **asked}) as record:
         search = _Search(settings, builder, seconds_before=_seconds_of(record))
-        reason = ""
+        reason, unfinished = "", None
         while (level := following(search.passed)) is not None:
             reason = search.out_of_budget(level)
             if reason:
                 break
-            attempt = search.attempt(level)
+            try:
+                attempt = search.attempt(level)
+            except runs.OutOfBudget:
+                reason, unfinished = search.out_of_time, level
+                break
             if record is not None and level not in search.seconds_before:
                 record.append({"step": len(search.scores), **attempt}, durable=True)
             if on_level is not None:
                 on_level(attempt)
-        found = search.result(reason)
-        if record is not None and found.complete and not record.finished:
-            record.finish({"limit": found.limit, "seed_limits": found.seed_limits.tolist()})
+        found = search.result(reason, unfinished)
+        if record is not None and not record.finished:
+            _close(record, found)
     return found
+
+
+def _close(record: runs.Recorder, found: Capacity) -> None:
+    if found.complete:
+        record.finish({"limit": found.limit, "seed_limits": list(found.seed_limits)})
+    else:
+        record.pause(found.reason)
 
 
 @dataclass(frozen=True)
@@ -206,41 +217,31 @@ class _Search:
     steps: dict[int, list[int]] = field(default_factory=dict)
     passed: dict[int, bool] = field(default_factory=dict)
     models: dict[int, list[Any]] = field(default_factory=dict)
-    took: dict[int, float] = field(default_factory=dict)
     seconds: float = 0.0
     parameters: int = 0
 
     def out_of_budget(self, level: int) -> str:
-        """Say what is used up, or would be before a level is done; nothing when it can be tried."""
+        """Say what is used up; nothing when a level can be tried."""
         spent = sum(map(sum, self.steps.values()))
         if self.settings.budget is not None and spent >= self.settings.budget:
             return f"the budget of {self.settings.budget:,} iterations is used up"
-        if self.settings.minutes is None or level in self.seconds_before:
-            return ""
-        if self.scores and self.seconds + self._needed(level) > 60 * self.settings.minutes:
-            axis = self.settings.task.difficulty
-            return f"of the {self.settings.minutes:.3g} minutes too few are left for {axis} {level}"
-        return ""
+        return self.out_of_time if level not in self.seconds_before and self._left() <= 0 else ""
 
-    def _needed(self, level: int) -> float:
-        """Return the seconds of a level whose trainings take all their iterations, by those that were tried.
+    @property
+    def out_of_time(self) -> str:
+        """What to say when the time is up."""
+        return f"the {self.settings.minutes:.3g} minutes are used up"
 
-        Time is taken as a + p (iterations x steps), through the levels with the least and the most of these: short
-        trainings spend most of it in starting.
-        """
-        work = {done: max(self.steps[done]) * self.settings.task.harder(done).steps for done in self.scores}
-        least, most = min(work, key=work.__getitem__), max(work, key=work.__getitem__)
-        pace = self.took[most] / work[most]
-        if self.took[most] > self.took[least]:
-            pace = min(pace, (self.took[most] - self.took[least]) / (work[most] - work[least]))
-        rest = self.settings.iterations * self.settings.task.harder(level).steps - work[most]
-        return self.took[most] + pace * rest
+    def _left(self) -> float:
+        """Return the minutes that are left."""
+        return math.inf if self.settings.minutes is None else self.settings.minutes - self.seconds / 60
 
     def attempt(self, level: int) -> dict[str, Any]:
         """Train all seeds at one level."""
         settings, begin = self.settings, time.monotonic()
         task = settings.task.harder(level)
         layers, source = self._layers(level)
+        left = None if level in self.seconds_before or settings.minutes is None else self._left()
         trained = fit_population(
             layers,
             task,
@@ -248,6 +249,7 @@ class _Search:
             seeds=list(settings.seeds),
             target=_ambition(settings.criterion),
             folder=None if settings.folder is None else settings.folder / f"level-{level}",
+            minutes=left,
             **settings.training,
         )
         self.scores[level] = [run.score for run in trained]
@@ -258,7 +260,6 @@ class _Search:
         self.passed[level] = mastered >= settings.quorum * len(settings.seeds)
         # A level that the record had already is charged the time that it took then.
         seconds = self.seconds_before.get(level, time.monotonic() - begin)
-        self.took[level] = seconds
         self.seconds += seconds
         return {
             "level": level,
@@ -287,15 +288,17 @@ class _Search:
             *(["levels start from the weights of an easier one"] if settings.warm_start else []),
         )
 
-    def result(self, reason: str) -> Capacity:
+    def result(self, reason: str, unfinished: int | None) -> Capacity:
         """Return what was found."""
         settings, levels = self.settings, sorted(self.scores)
         scores = np.array([self.scores[level] for level in levels], dtype=float).reshape(-1, len(settings.seeds))
         mastered = np.nan_to_num(scores, nan=-math.inf) >= settings.criterion
         curve, lower, upper = rates(mastered)
-        failed = min((level for level in levels if not self.passed[level]), default=math.inf)
-        limit = max((level for level in levels if self.passed[level] and level < failed), default=0)
-        own = [max((lv for lv, good in zip(levels, column, strict=True) if good), default=0) for column in mastered.T]
+        below = min((level for level in levels if not self.passed[level]), default=None)
+        limit = max(
+            (level for level in levels if self.passed[level] and (below is None or level < below)), default=None
+        )
+        own = [max((lv for lv, good in zip(levels, row, strict=True) if good), default=None) for row in mastered.T]
         return Capacity(
             status="estimate",
             digits=None,
@@ -305,6 +308,8 @@ class _Search:
             task=settings.task.name,
             axis=settings.task.difficulty,
             limit=limit,
+            below=below,
+            unfinished=unfinished,
             levels=np.array(levels, dtype=int),
             curve=curve,
             lower=lower,
@@ -312,7 +317,7 @@ class _Search:
             scores=scores,
             steps=np.array([self.steps[level] for level in levels], dtype=int).reshape(-1, len(settings.seeds)),
             seeds=settings.seeds,
-            seed_limits=np.array(own, dtype=int),
+            seed_limits=tuple(own),
             criterion=settings.criterion,
             quorum=settings.quorum,
             warm_start=settings.warm_start,

@@ -1,0 +1,5 @@
+"""A package that imports everything it has."""
+
+from .recurrent import Configured
+
+__all__ = ["Configured"]
