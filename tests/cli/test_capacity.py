@@ -189,6 +189,10 @@ def test_several_networks_at_equal_parameters(call_json, mistake, tmp_path):
     assert len([path for path in (tmp_path / "f").iterdir() if path.is_dir()]) == 3
     same = mistake("capacity", "rnn", "rnn", "copy", *TINY)
     assert "networks must differ in name or size to be told apart, got rnn (n = 3) twice" in same
+    (tmp_path / "yours.py").write_text((tmp_path / "mine.py").read_text())
+    twins = [f"{tmp_path / name}:Mine" for name in ("mine.py", "yours.py")]
+    found = call_json("capacity", *twins, "copy", *TINY, "--grid", "1")
+    assert [one["network"].split(" of ")[1] for one in found["capacities"]] == ["mine.py", "yours.py"]
     assert "weights of its own" in mistake("capacity", "some.safetensors", "copy", "--seeds", 2)
 
 

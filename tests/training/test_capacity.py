@@ -11,7 +11,9 @@ import torch
 import mnemoscope as ms
 from mnemoscope.core.errors import UserError
 from mnemoscope.core.intervals import wilson
-from mnemoscope.training import capacity, compare_capacities
+from mnemoscope.nn import NetworkSpec
+from mnemoscope.training import Search, capacity, compare_capacities, take_turns
+from mnemoscope.training.capacities.inputs import Builder
 from mnemoscope.training.capacities.result import Capacity, draw_capacities
 
 QUICK = {"iterations": 40, "batch_size": 8, "test_size": 40, "validation_size": 40, "lr": 0.01, "layout": "batched"}
@@ -268,3 +270,37 @@ def test_bad_networks(task) -> None:
         capacity(torch.nn.Sequential(), task)
     with pytest.raises(UserError, match="task must be the name of a task or a Task"):
         capacity("rnn", 3)
+
+
+def test_searches_take_turns_level_by_level(task, pretended, monkeypatch) -> None:
+    pretended(lambda seed, delay: 1.0 if delay <= 8 else 0.5)
+    searches = [Search(name, task, seeds=2, start=4, resolution=1.0) for name in ("rnn", "irnn", "gru")]
+    seen: list[tuple[str, int]] = []
+    found = take_turns(searches, on_level=lambda search, level: seen.append((search.builder.label[:3], level["level"])))
+    assert seen == [(name, level) for level in (4, 8, 16) for name in ("rnn", "irn", "gru")]
+    assert [one.limit for one in found] == [8, 8, 8]
+
+
+def test_the_time_of_a_level_that_was_not_finished_is_nobody_elses(task) -> None:
+    slow = {**QUICK, "iterations": 10**6, "seeds": 2, "start": 3, "lr": 0}
+    searches = [Search(NetworkSpec(name, hidden_size=4), task, **slow) for name in ("rnn", "irnn")]
+    first, second = take_turns(searches, minutes=0.02)
+    assert (first.unfinished, second.unfinished) == (3, None)
+    assert second.reason == "the 0.02 minutes are used up"
+    assert compare_capacities([first, second]) == []  # nothing is known of either
+
+
+def test_a_network_that_raises_can_leave_the_others_their_turns(task, pretended) -> None:
+    pretended(lambda seed, delay: 1.0 if delay <= 8 else 0.5)
+
+    def build(seed):
+        raise ZeroDivisionError
+
+    broken = Search(Builder("broken", build, {"network": "broken"}), task, seeds=2, start=4)
+    whole = Search("rnn", task, seeds=2, start=4, resolution=1.0)
+    failed = []
+    found = take_turns([broken, whole], on_error=lambda search, error: failed.append((search, type(error))))
+    assert failed == [(broken, ZeroDivisionError)]
+    assert found[1].limit == 8
+    with pytest.raises(ZeroDivisionError):
+        take_turns([Search(Builder("broken", build, {"network": "broken"}), task, seeds=2)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from mnemoscope.nn import NetworkSpec
-    from mnemoscope.training import Capacity
+    from mnemoscope.training import Capacity, Search
     from mnemoscope.training.capacities.inputs import Builder
 
 __all__ = ["capacity"]
@@ -70,7 +71,10 @@ Resolution = Annotated[
 ]
 Iterations = Annotated[int, _option("--iterations", panel=_TRAINING, help="Of one training, at most. Default: 2000.")]
 Budget = Annotated[int | None, _option("--budget", panel=_SEARCH, help="Iterations of all trainings together.")]
-Minutes = Annotated[float | None, _option("--minutes", panel=_SEARCH, help="Of training, divided among the networks.")]
+Minutes = Annotated[
+    float | None,
+    _option("--minutes", panel=_SEARCH, help="Of training, in all; several networks take turns, level by level."),
+]
 Warm = Annotated[bool, _option("--warm-start", panel=_SEARCH, help="Start from the weights of an easier level.")]
 Folder = Annotated[
     Path | None,
@@ -123,7 +127,7 @@ def capacity(
     from mnemoscope.cli.options import named_values
     from mnemoscope.nn.parameters import COUNTS
     from mnemoscope.report import chart
-    from mnemoscope.training import compare_capacities
+    from mnemoscope.training import Search, compare_capacities
     from mnemoscope.training.capacities.inputs import checked_seeds, checked_training, maker
     from mnemoscope.training.capacities.result import draw_capacities
 
@@ -146,7 +150,6 @@ def capacity(
         "resolution": resolution,
         "iterations": iterations,
         "budget": budget,
-        "minutes": None if minutes is None else minutes / (len(networks) * len(depths)),
         "warm_start": warm_start,
         **checked_training(named_values(training or (), "--train")),
     }
@@ -158,8 +161,9 @@ def capacity(
         builders = [
             maker(_described(network, depth, sizes, own, about), chosen) for network in networks for depth in depths
         ]
-    _check_labels(builders)
-    found = [_search(one, chosen, _place(folder, one, builders), settings, json) for one in builders]
+    builders = _told_apart(builders)
+    searches = [Search(one, chosen, folder=_place(folder, one, builders), **settings) for one in builders]
+    found = _searched(searches, chosen, minutes, json)
     compared = compare_capacities(found) if len(found) > 1 and seeds > 1 else []
     if plot is not None:
         chart.save(draw_capacities(found), plot)
@@ -168,6 +172,8 @@ def capacity(
         return
     for line in (*found, *compared):
         console().print(str(line), style="bold", soft_wrap=True)
+    if compared and not all(one.complete for one in found):
+        typer.echo("differences are of what was mastered so far: not every search is finished")
 
 
 def _described(
@@ -181,10 +187,22 @@ def _described(
     return described(network, {**sizes, **deep}, options, about if is_location(network) else {})
 
 
-def _check_labels(builders: Sequence[Builder]) -> None:
-    for one in builders:
-        if sum(one.label == other.label for other in builders) > 1:
+def _told_apart(builders: Sequence[Builder]) -> list[Builder]:
+    """Return them with labels that differ: of classes of one name in several files, with the file."""
+    labels = [one.label for one in builders]
+    named = [
+        one._replace(label=f"{one.label} of {_file(one)}") if labels.count(one.label) > 1 and _file(one) else one
+        for one in builders
+    ]
+    for one in named:
+        if sum(one.label == other.label for other in named) > 1:
             raise UserError(f"networks must differ in name or size to be told apart, got {one.label} twice")
+    return named
+
+
+def _file(one: Builder) -> str:
+    path, colon, _ = str(one.spec.get("network", "")).rpartition(":")
+    return Path(path).name if colon and path.endswith(".py") else ""
 
 
 def _place(folder: Path | None, one: Builder, builders: Sequence[Builder]) -> Path | None:
@@ -196,32 +214,35 @@ def _place(folder: Path | None, one: Builder, builders: Sequence[Builder]) -> Pa
     return folder / "-".join(re.findall(r"[A-Za-z0-9.]+", one.label))
 
 
-def _search(network: Builder, task: Any, place: Path | None, settings: Mapping[str, Any], json: bool) -> Capacity:
-    from mnemoscope import training
+def _searched(searches: Sequence[Search], task: Any, minutes: float | None, json: bool) -> list[Capacity]:
+    from mnemoscope.training import take_turns
 
     try:
         with quiet(), shown_warnings():
-            return training.capacity(
-                network,
-                task,
-                folder=place,
-                on_level=None if json else _teller(network.label, task),
-                **settings,
-            )
+            return take_turns(searches, minutes=minutes, on_level=None if json else _teller(task, minutes))
     except KeyboardInterrupt:
-        on = "the same command goes on" if place is not None else "give --folder to be able to go on another time"
+        kept = searches[0].settings.folder is not None
+        on = "the same command goes on" if kept else "give --folder to be able to go on another time"
         typer.echo(f"interrupted; {on}", err=True)
         raise typer.Exit(FAILURE) from None
 
 
-def _teller(label: str, task: Any) -> Callable[[Mapping[str, Any]], None]:
-    def tell(level: Mapping[str, Any]) -> None:
+def _teller(task: Any, minutes: float | None) -> Callable[[Search, Mapping[str, Any]], None]:
+    """Return what prints a line for every level that is done, with the time left where there is a limit."""
+    begin = time.monotonic()
+
+    def tell(search: Search, level: Mapping[str, Any]) -> None:
         scores = ", ".join("diverged" if score is None else f"{score:.4f}" for score in level["scores"])
         word = "mastered" if level["mastered"] else "not mastered"
-        took = f"{level['seconds']:.0f} s"
-        typer.echo(f"{label}, {task.difficulty} {level['level']}: {word} (scores {scores}), {took}", err=True)
+        left = "" if minutes is None else f"; at most {_spoken(60 * minutes - (time.monotonic() - begin))} left"
+        name = f"{search.builder.label}, {task.difficulty} {level['level']}"
+        typer.echo(f"{name}: {word} (scores {scores}), {level['seconds']:.0f} s{left}", err=True)
 
     return tell
+
+
+def _spoken(seconds: float) -> str:
+    return f"{max(0.0, seconds):.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
 
 
 def _depths(text: str) -> list[int]:

@@ -25,6 +25,9 @@ __all__ = ["MARKS", "Comparison", "Line"]
 MARKS = {"better": "+", "worse": "\u2212"}
 """Beside a number that is clearly better or worse than the first network's."""
 
+_SHORT = 24
+"""Letters of a note that stands in the place of a number that there is not: "below 5", "unfinished"."""
+
 _MANY = 3
 """Networks beside the first of which a sentence names every axis."""
 
@@ -63,6 +66,8 @@ class Line:
         mark = MARKS.get(self.standings[place] or "", "")
         if short and found is not None and found.value is not None:
             text = f">= {number(found.value, 3)}" if found.at_least else number(found.value, 3)
+        elif found is not None and found.value is None:
+            text = found.note
         else:
             text = spoken(found)
         return f"{text} {mark}" if mark else text
@@ -85,11 +90,11 @@ class Comparison:
         others = [each for one in sections for each in one.quantities if each.compared and each.axis is None]
         pairs = list(itertools.combinations(rows, 2))
         self._contest = Contest(pairs, self.judged)
-        numbers = [each for each in (*self.judged, *others) if any(number_of(row, each) for row in rows)]
+        numbers = [each for each in (*self.judged, *others) if any(_said(row, each) for row in rows)]
         self.lines = tuple(self._line(each) for each in numbers)
 
     def _line(self, quantity: Quantity) -> Line:
-        numbers = tuple(number_of(row, quantity) for row in self.rows)
+        numbers = tuple(_said(row, quantity) for row in self.rows)
         first = self.rows[0]
         standings = [self._contest.standing(row, first, quantity) for row in self.rows[1:]]
         return Line(quantity, numbers, _best(quantity, numbers), (None, *standings))
@@ -118,6 +123,17 @@ class Comparison:
         behind = "behind in" if parts else f"behind {other.label} in"
         parts += [f"{behind} {listed(found['worse'])}"] if found["worse"] else []
         return "clearly " + ", ".join(parts) if parts else f"nothing tells it apart from {other.label}"
+
+    @property
+    def training(self) -> str:
+        """How long the networks were trained, and what unfinished means; empty where none was."""
+        done = [row.section("trained").data for row in self.rows if row.section("trained").done]
+        if not done:
+            return ""
+        return (
+            f"trained: at most {done[0]['iterations']:,} iterations in every training, of all networks alike; "
+            "unfinished: the time was over before the search"
+        )
 
     @property
     def disagreements(self) -> tuple[str, ...]:
@@ -179,7 +195,7 @@ class Comparison:
             paired = _same_weights(row, self.rows[0])
             for line in self.lines:
                 own, other = line.numbers[place], line.numbers[0]
-                if own is not None and other is not None:
+                if own is not None and other is not None and own.known and other.known:
                     gap = difference(own.known, other.known, paired=paired)
                     names = {"part": line.quantity.section, "scalar": line.quantity.name, "title": line.quantity.title}
                     sides = {"of": row.key, "against": self.rows[0].key}
@@ -207,6 +223,15 @@ class Comparison:
         table = Table(name="growth", title="Growth with size", columns=columns, rows=cells)
         text = "How each number changes with more units: the slope of its logarithm against that of the parameters."
         return Section(name="growth", title="Growth with size", text=(text,), figures=figures, tables=[table])
+
+
+def _said(row: Row, quantity: Quantity) -> Estimate | None:
+    """Return a network's number, or what stands in its place: a few words, as in "below 5"; None for neither."""
+    found = number_of(row, quantity)
+    if found is not None or not row.section(quantity.section).done:
+        return found
+    note = row.scalar(quantity)
+    return note if note is not None and 0 < len(note.note) <= _SHORT else None
 
 
 def _best(quantity: Quantity, numbers: Sequence[Estimate | None]) -> frozenset[int]:

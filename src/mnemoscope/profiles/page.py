@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Literal
 
 from mnemoscope.core.numbers import number
@@ -29,10 +30,13 @@ def keyed(rows: Sequence[Row], taken: Sequence[str] = ()) -> list[Row]:
     Names that are `taken` are those of the subjects: who has one of them too is called a reference.
     """
     names = Counter(row.label for row in rows)
+    files = Counter((row.label, _file(row)) for row in rows)
     found, used = [], set(taken)
     for row in rows:
-        size = row.network.hidden_size
-        name = row.label if names[row.label] == 1 or size is None else f"{row.label} n={size}"
+        size, alone = row.network.hidden_size, names[row.label] == 1
+        name = row.label if alone or size is None else f"{row.label} n={size}"
+        if not alone and _file(row) and files[row.label, _file(row)] == 1:  # classes of one name in several files
+            name = f"{row.label} of {_file(row)}"
         name = f"{name} (reference)" if name in taken else name
         own, copy = name, 2
         while own in used:
@@ -40,6 +44,12 @@ def keyed(rows: Sequence[Row], taken: Sequence[str] = ()) -> list[Row]:
         used.add(own)
         found.append(dataclasses.replace(row, label=own, own_key=own))
     return found
+
+
+def _file(row: Row) -> str:
+    """Return the name of the file that a network is of; empty where there is none."""
+    path, colon, _ = row.network.source.rpartition(":")
+    return Path(path).name if colon and path.endswith(".py") else ""
 
 
 def build_page(

@@ -141,6 +141,7 @@ class Runner:
         self.subjects: list[Subject] = []
         self._spent = 0.0
         self._took: dict[tuple[int, str], float] = {}
+        self._shared: dict[str, dict[int, SeedResult]] = {}
         self._last: tuple[int, int, Any] | None = None
         self._dynamics: Dynamics | None = None
         self.add(specs)
@@ -172,14 +173,18 @@ class Runner:
         return max(len(self._seeds(each)) for each in self.subjects)
 
     def _turn(self, turn: int) -> list[Piece]:
-        """Return all sections at the seed of a turn: every section has its first seed before any has its second."""
-        return [
+        """Return all sections at the seed of a turn: every section has its first seed before any has its second.
+
+        Training comes after all that is measured.
+        """
+        pieces = [
             Piece(index, section, seed, self._estimate(index, section, seed))
             for index, subject in enumerate(self.subjects)
             for section in self.sections
             for seed in self._seeds_of(subject, section)[turn : turn + 1]
             if self._reason_against(subject, section, seed) is None
         ]
+        return sorted(pieces, key=lambda piece: piece.section.trains)
 
     def _ahead(self, turn: int) -> list[Piece]:
         """Return the work of a turn by what is known so far: where references are told apart least comes first."""
@@ -200,6 +205,7 @@ class Runner:
 
     def run(self, watch: Watch | None = None) -> list[Row]:
         """Do the work, and return one row per network, in their order."""
+        self._check_together()
         self._spent, done, total = 0.0, 0.0, self.expected_seconds()
         planned = {(each.subject, each.section.name, each.seed): each.seconds for each in self.plan()}
         try:
@@ -250,6 +256,7 @@ class Runner:
             rebuild=None if make is None else partial(make, seed),
             make=make,
             train_minutes=self.settings.train_minutes,
+            rivals=len(self.subjects),
             folder=None if self.store.folder is None else self.store.folder / subject.fingerprint[:16],
             prepare=self._prepare,
             grown=_grown(subject.network),
@@ -291,7 +298,35 @@ class Runner:
             self.store.put(subject.fingerprint, kept_as, piece.seed, result)
         return True
 
+    def _asked(self, section: ProfileSection) -> dict[int, Context]:
+        """Return the networks to which a section applies, each with the context of its first seed."""
+        found = {
+            index: self._context(each, self._seeds_of(each, section)[0]) for index, each in enumerate(self.subjects)
+        }
+        return {i: each for i, each in found.items() if section.reason_against(self.subjects[i].network, each) is None}
+
+    def _check_together(self) -> None:
+        """Raise, before anything is measured, where the time that networks share cannot suffice."""
+        for section in (each for each in self.sections if each.together):
+            asked = self._asked(section)
+            if any(self._known(self.subjects[i], section, each.seed) is None for i, each in asked.items()):
+                section.check_together([self.subjects[i].network for i in asked], list(asked.values()))
+
+    def _together(self, section: ProfileSection) -> dict[int, SeedResult]:
+        """Measure a section of all networks to which it applies by one call."""
+        begin, asked = time.perf_counter(), self._asked(section)
+        found = section.run_together([self.subjects[i].network for i in asked], list(asked.values()))
+        took = (time.perf_counter() - begin) / len(asked)
+        return {
+            index: _unmeasured(each, took) if isinstance(each, Exception) else seed_result(section, each, took)
+            for index, each in zip(asked, found, strict=True)
+        }
+
     def _measured(self, piece: Piece, subject: Subject) -> SeedResult:
+        if piece.section.together:
+            if piece.section.name not in self._shared:
+                self._shared[piece.section.name] = self._together(piece.section)
+            return self._shared[piece.section.name][piece.subject]
         begin = time.perf_counter()
         context = self._context(subject, piece.seed)
         # The same number of threads, whatever the machine has: sums in another order are other numbers.
@@ -300,10 +335,8 @@ class Runner:
             with nullcontext() if piece.section.threads else few_threads(size):
                 found = piece.section.run(self._network(piece.subject, piece.seed), context)
             return seed_result(piece.section, found, time.perf_counter() - begin)
-        except UserError as error:
-            return without_result("not applicable", " ".join(str(error).split()), time.perf_counter() - begin)
         except Exception as error:  # one that fails must not lose the others
-            return without_result("failed", brief(error), time.perf_counter() - begin)
+            return _unmeasured(error, time.perf_counter() - begin)
 
     def _network(self, index: int, seed: int) -> Any:
         """Return a network at a seed. The last one is kept, since sections follow each other at the same seed."""
@@ -360,6 +393,13 @@ class Runner:
             results = {seeds[0]: without_result("stopped", "it was interrupted before")}
         found = merge(section, results, len(seeds))
         return dataclasses.replace(found, command=next(iter(commands.values()), ""), commands=commands)
+
+
+def _unmeasured(error: Exception, seconds: float) -> SeedResult:
+    """Return what there is of a section that raised: a `UserError` means that it does not apply."""
+    if isinstance(error, UserError):
+        return without_result("not applicable", " ".join(str(error).split()), seconds)
+    return without_result("failed", brief(error), seconds)
 
 
 def _grown(network: Any) -> int | None:

@@ -170,7 +170,9 @@ class Context:
     make
         Builds it with any seed and input size; None likewise.
     train_minutes
-        How long networks may be trained; None: they are not to be trained.
+        How long networks may be trained, all of a comparison together; None: they are not to be trained.
+    rivals
+        How many networks share these minutes.
     folder
         Where a section may keep what it has so far, and find it again; None: nowhere.
     prepare
@@ -185,6 +187,7 @@ class Context:
     rebuild: Callable[[int], Any] | None = None
     make: Callable[[int, int | None], Any] | None = None
     train_minutes: float | None = None
+    rivals: int = 1
     folder: Path | None = None
     prepare: Callable[[Any], Any] = _as_it_is
     grown: int | None = None
@@ -222,6 +225,8 @@ class ProfileSection(ABC):
         Whether it uses several threads or processes also for small networks.
     trains
         Whether it trains: its time has minutes of its own, and is no part of the budget of measuring.
+    together
+        Whether all networks of a comparison are measured by one call of `run_together`, because they share the time.
     averaged
         Lists in `Measurement.data` that are averaged over seeds; ``NAME_lower`` and ``NAME_upper`` are added.
     references
@@ -242,6 +247,7 @@ class ProfileSection(ABC):
     once: ClassVar[bool] = False
     threads: ClassVar[bool] = False
     trains: ClassVar[bool] = False
+    together: ClassVar[bool] = False
     averaged: ClassVar[tuple[str, ...]] = ()
     references: ClassVar[tuple[str, ...]] = ()
     version: ClassVar[int] = 1
@@ -292,6 +298,20 @@ class ProfileSection(ABC):
     @abstractmethod
     def run(self, network: Any, context: Context) -> Measurement:
         """Measure one network. A `UserError` means that the section does not apply, any other that it failed."""
+
+    def check_together(self, networks: Sequence[Any], contexts: Sequence[Context]) -> None:
+        """Raise, before anything is measured, where the time cannot suffice for these networks; by default never."""
+        return
+
+    def run_together(self, networks: Sequence[Any], contexts: Sequence[Context]) -> list[Measurement | Exception]:
+        """Measure several networks that share the time: of each what was found, or what it raised."""
+        found: list[Measurement | Exception] = []
+        for network, context in zip(networks, contexts, strict=True):
+            try:
+                found.append(self.run(network, context))
+            except Exception as error:  # one that fails must not lose the others
+                found.append(error)
+        return found
 
     def headline(self, view: SectionView) -> Headline | None:
         """Return the number that stands above the section."""

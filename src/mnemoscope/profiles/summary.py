@@ -172,3 +172,4 @@ def _compared(found: Comparison, room: int) -> Iterator[list[Text]]:
             ]
     first = found.rows[0].label
     yield from _wrapped(f"* best; + and \u2212: clearly better and worse than {first}", room, "dim")
+    yield from _wrapped(found.training, room, "dim")

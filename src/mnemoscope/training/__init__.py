@@ -9,7 +9,7 @@
 from mnemoscope.core.intervals import wilson
 from mnemoscope.core.seeds import stream
 from mnemoscope.training.capacities.result import Capacity, compare_capacities
-from mnemoscope.training.capacities.search import capacity
+from mnemoscope.training.capacities.search import Search, capacity, take_turns
 from mnemoscope.training.experiment import Experiment, read_experiment
 from mnemoscope.training.family import family
 from mnemoscope.training.fitting import Diverged, Run, fit
@@ -34,6 +34,7 @@ __all__ = [
     "Plateau",
     "RMSprop",
     "Run",
+    "Search",
     "Step",
     "build_model",
     "capacity",
@@ -46,5 +47,6 @@ __all__ = [
     "read_experiment",
     "resume",
     "stream",
+    "take_turns",
     "wilson",
 ]

@@ -14,12 +14,14 @@ from mnemoscope.profiles.quantity import Quantity
 from mnemoscope.profiles.section import Context, Measurement, ProfileSection, Scalar, section
 from mnemoscope.report import Curves, Figure, Series
 
-__all__ = ["TASKS", "Trained", "TrainedTask"]
+__all__ = ["TASKS", "Trained", "TrainedTask", "iterations"]
 
 _CITED = ("ziv2020",)
 _SEEDS = 3
 _PER_MINUTE, _LEAST, _MOST = 500, 500, 5000
 """Steps of one training: so many for each minute that is given, within bounds."""
+_TRIED = (2, 12)
+"""Steps of two short trainings, whose difference in time is that of the steps between."""
 _TRAINING: dict[str, Any] = {"lr": 3e-3, "batch_size": 64}
 
 
@@ -52,12 +54,13 @@ def _limit(task: TrainedTask) -> Quantity:
     meanings = {"copying": "the longest delay after which it repeats 2 symbols"}
     return Quantity(
         name=task.key,
-        title=f"limit of {task.name}",
+        title=f"limit of {task.name}, trained",
         unit=task.level,
         better="higher",
         least=0.0,
-        how="Median over seeds of the hardest level that each mastered.",
+        how="Median over seeds of the hardest level that each mastered; at least that where the time ended the search.",
         meaning=meanings.get(task.name, ""),
+        compared=True,
     )
 
 
@@ -68,18 +71,21 @@ class Trained(ProfileSection):
     once = True
     threads = True
     trains = True
+    together = True
     references = ("ziv2020", "kerg2020", "lizaire2026")
     text = (
         "Networks of several seeds are trained at one difficulty after the other. A level counts as mastered when at "
         "least half of them reach the criterion on fresh sequences; levels double until that fails, then the gap is "
-        "bisected. The minutes given are divided among the tasks: a limit says what was learned within them, not what "
-        "could be."
+        "bisected. The minutes given are divided among the tasks, and networks that are compared take turns level by "
+        "level: every training of every network has the same number of iterations. A search that the time ended is "
+        "called unfinished, and its limit is at least what it says."
     )
     quantities = tuple(map(_limit, TASKS))
+    version = 2
 
     def kept_as(self, context: Context) -> str:
-        """Return a name for every number of minutes."""
-        return f"{self.name}/{context.train_minutes:g}"
+        """Return a name for every number of minutes and of networks that share them."""
+        return f"{super().kept_as(context)}/{context.train_minutes:g}/{context.rivals}"
 
     def reason_against(self, network: Any, context: Context) -> str | None:
         """Say that training has to be asked for, and needs weights that can be drawn anew."""
@@ -93,33 +99,49 @@ class Trained(ProfileSection):
         return None
 
     def seconds(self, network: Any, context: Context) -> float:
-        """Return the minutes that training was given."""
-        return 60 * (context.train_minutes or 0.0)
+        """Return the network's share of the minutes that training was given."""
+        return 60 * (context.train_minutes or 0.0) / context.rivals
 
     def run(self, network: Any, context: Context) -> Measurement:
         """Search the limit of every task, within its share of the minutes."""
-        begin, minutes = time.monotonic(), context.train_minutes or 0.0
-        scalars: dict[str, Scalar] = {}
-        found: dict[str, Any] = {"minutes": context.train_minutes}
+        (found,) = self.run_together([network], [context])
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    def check_together(self, networks: Sequence[Any], contexts: Sequence[Context]) -> None:
+        """Raise where one level of the first task takes longer than all the minutes."""
+        minutes = contexts[0].train_minutes or 0.0
+        steps = iterations(minutes, len(contexts))
+        needed = sum(map(_seconds_of_a_step, contexts)) * steps / 60
+        if needed > minutes:
+            whose = "this network takes" if len(contexts) == 1 else f"these {len(contexts)} networks take"
+            raise UserError(
+                f"training needs more minutes, got {minutes:g}: one level of {TASKS[0].name} with {whose} about "
+                f"{needed:.2g}, and there are {len(TASKS)} tasks of several levels"
+            )
+
+    def run_together(self, networks: Sequence[Any], contexts: Sequence[Context]) -> list[Measurement | Exception]:
+        """Search the limits of all networks, task by task; one that fails leaves the others their turns."""
+        minutes = contexts[0].train_minutes or 0.0
+        steps = iterations(minutes, len(contexts))
+        found: list[dict[str, Any]] = [{} for _ in contexts]
+        failed: dict[int, Exception] = {}
+        spent = 0.0
         for i, task in enumerate(TASKS):
-            left = minutes - (time.monotonic() - begin) / 60
-            result = _capacity(task, context, _iterations(minutes), max(left / (len(TASKS) - i), 0.01))
-            scalars[task.key] = _scalar(result, task)
-            found[task.key] = {
-                "levels": result.levels.tolist(),
-                "rates": result.curve.tolist(),
-                "lower": result.lower.tolist(),
-                "upper": result.upper.tolist(),
-                "limits": list(result.seed_limits),
-                "complete": result.complete,
-                "steps": result.steps.tolist(),
-            }
-        steps = f"{_iterations(minutes):,} steps of RMSprop, batches of {_TRAINING['batch_size']}"
-        said = (
-            f"Trained with {_SEEDS} seeds, at most {steps}, rate {_TRAINING['lr']:g}.",
-            "Bands are Wilson's 95% intervals of the success rate; with three seeds they are wide.",
-        )
-        return Measurement(scalars=scalars, data=found, notes=said)
+            left = max((minutes - spent / 60) / (len(TASKS) - i), 0.01)
+            searches = {}
+            for place, context in enumerate(contexts):
+                if place not in failed:
+                    twins = sum(other.folder == context.folder for other in contexts[:place])
+                    searches[place] = _search(task, context, steps, twins)
+            for place, result in _take_turns(searches, left).items():
+                if isinstance(result, Exception):
+                    failed[place] = result
+                else:
+                    found[place][task.key] = result
+            spent += sum(search.seconds for search in searches.values())
+        return [failed.get(place) or _measurement(each, steps, minutes) for place, each in enumerate(found)]
 
     def figures(self, view: SectionView) -> Sequence[Figure]:
         """Return the limits of copying, and the success rate of every task against its difficulty."""
@@ -131,17 +153,44 @@ class Trained(ProfileSection):
         limit = view.ranking(
             self.quantity("copying"), "trained-copying-limit", "The longest delay that is copied", references=_CITED
         )
-        return [dataclasses.replace(each, command=typed) for each in (limit, *(_figure(task, view) for task in TASKS))]
+        drawn = [limit, *(_figure(task, view) for task in TASKS)]
+        return [dataclasses.replace(each, command=typed) for each in drawn]
 
 
-def _iterations(minutes: float) -> int:
-    """Return how many steps a training may take, of the minutes that all of them have."""
-    return max(_LEAST, min(_MOST, round(_PER_MINUTE * minutes)))
+def iterations(minutes: float, networks: int = 1) -> int:
+    """Return how many steps each training has, of the minutes that all trainings of so many networks have.
+
+    It depends on nothing else, so that the same command trains alike on every machine.
+
+    Examples
+    --------
+    >>> iterations(10), iterations(10, networks=4), iterations(0.5)
+    (5000, 1250, 500)
+    """
+    return max(_LEAST, min(_MOST, round(_PER_MINUTE * minutes / networks)))
 
 
-def _capacity(task: TrainedTask, context: Context, iterations: int, minutes: float) -> Any:
+def _seconds_of_a_step(context: Context) -> float:
+    """Return about how long a step takes at the first level of the first task, by a few of them."""
     from mnemoscope import tasks
-    from mnemoscope.training import capacity
+    from mnemoscope.training import fit_population
+
+    chosen = tasks.create(TASKS[0].name, **TASKS[0].settings).harder(TASKS[0].start)
+    make = context.make
+    assert make is not None
+    took = []
+    for steps in _TRIED:
+        layers = [make(context.seed + k, chosen.input_size) for k in range(_SEEDS)]
+        begin = time.perf_counter()
+        fit_population(layers, chosen, iterations=steps, progress=False, test_size=1, **_TRAINING)
+        took.append(time.perf_counter() - begin)
+    return max(0.0, (took[1] - took[0]) / (_TRIED[1] - _TRIED[0]))
+
+
+def _search(task: TrainedTask, context: Context, steps: int, twins: int) -> Any:
+    """Return the search of a network on a task; one that was named twice has a record for each of the `twins`."""
+    from mnemoscope import tasks
+    from mnemoscope.training import Search
     from mnemoscope.training.capacities.inputs import Builder
 
     chosen = tasks.create(task.name, **task.settings)
@@ -154,31 +203,70 @@ def _capacity(task: TrainedTask, context: Context, iterations: int, minutes: flo
         "hidden_size": facts.hidden_size,
         "num_layers": facts.num_layers,
     }
-    builder = Builder(facts.name, lambda seed: make(seed, chosen.input_size), {"network": network})
-    return capacity(
-        builder,
+    return Search(
+        Builder(facts.name, lambda seed: make(seed, chosen.input_size), {"network": network}),
         chosen,
         criterion=task.criterion,
         seeds=[context.seed + k for k in range(_SEEDS)],
         start=task.start,
-        iterations=iterations,
-        minutes=minutes,
+        iterations=steps,
         **_TRAINING,
-        folder=None if context.folder is None else context.folder / task.name,
+        folder=None
+        if context.folder is None
+        else context.folder / f"{task.name}-{steps}{f'-{twins}' if twins else ''}",
         progress=False,
     )
 
 
-def _scalar(result: Any, task: TrainedTask) -> Scalar:
-    if not len(result.levels):
-        raise UserError(f"the time was over before {task.name} began")
+def _take_turns(searches: Mapping[int, Any], minutes: float) -> dict[int, Any]:
+    """Return what each search found, or what its network raised."""
+    from mnemoscope.training import take_turns
+
+    failed: dict[int, Exception] = {}
+    places = {id(search): place for place, search in searches.items()}
+
+    def note(search: Any, error: Exception) -> None:
+        failed[places[id(search)]] = error
+
+    found = take_turns(list(searches.values()), minutes=minutes, on_error=note)
+    return {**dict(zip(searches, found, strict=True)), **failed}
+
+
+def _measurement(found: Mapping[str, Any], steps: int, minutes: float) -> Measurement:
+    data: dict[str, Any] = {"minutes": minutes, "iterations": steps}
+    for task in TASKS:
+        result = found[task.key]
+        data[task.key] = {
+            "levels": result.levels.tolist(),
+            "rates": result.curve.tolist(),
+            "lower": result.lower.tolist(),
+            "upper": result.upper.tolist(),
+            "limits": list(result.seed_limits),
+            "complete": result.complete,
+            "steps": result.steps.tolist(),
+        }
+    rate = f"batches of {_TRAINING['batch_size']}, rate {_TRAINING['lr']:g}"
+    said = (
+        f"Trained with {_SEEDS} seeds, every training for at most {steps:,} iterations of RMSprop, {rate}.",
+        "Bands are Wilson's 95% intervals of the success rate; with three seeds they are wide.",
+    )
+    return Measurement(scalars={task.key: _scalar(found[task.key]) for task in TASKS}, data=data, notes=said)
+
+
+def _scalar(result: Any) -> Scalar:
+    """Return the median of the seeds' limits; what was mastered so far where the search is unfinished."""
+    if not result.complete:
+        if result.limit is None:
+            return Scalar(
+                value=None, note="unfinished" if result.below is None else f"below {result.below}, unfinished"
+            )
+        return Scalar(value=float(result.limit), at_least="unfinished")
     limits = sorted(limit or 0 for limit in result.seed_limits)
     middle = float(limits[len(limits) // 2])
-    note = "" if result.complete else f"the search on {task.name} was not finished: {result.reason}"
-    if result.complete and not result.limit:
-        note = f"no level of {task.name} was mastered"
+    if not middle:
+        return Scalar(value=None, note=f"below {min(result.levels)}")
     spread = (limits[-1] - limits[0]) / 2 / math.sqrt(len(limits)) if len(limits) > 1 else None
-    return Scalar(value=middle, stderr=spread, note=note)
+    return Scalar(value=middle, stderr=spread)
 
 
 def _figure(task: TrainedTask, view: SectionView) -> Figure:

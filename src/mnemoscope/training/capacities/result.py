@@ -168,7 +168,7 @@ class Versus(NamedTuple):
 
 
 def compare_capacities(found: Sequence[Capacity]) -> list[Versus]:
-    """Compare every two of several capacities of one task.
+    """Compare every two of several capacities of one task; one of which no level was finished is in no pair.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ def compare_capacities(found: Sequence[Capacity]) -> list[Versus]:
     """
     if len({(one.task, one.axis, one.criterion) for one in found}) > 1:
         raise UserError("capacities must be of one task and one criterion to be compared")
-    pairs = list(combinations(found, 2))
+    pairs = list(combinations([one for one in found if len(one.levels)], 2))
     own = [first.versus(second) for first, second in pairs]
     corrected = holm([comparison.p for comparison in own])
     return [

@@ -5,9 +5,9 @@ from __future__ import annotations
 import copy
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,6 @@ from mnemoscope import runs
 from mnemoscope.core.errors import expected, positive_int
 from mnemoscope.tasks import Task
 from mnemoscope.training.capacities.inputs import (
-    Builder,
     Network,
     checked_seeds,
     checked_training,
@@ -30,7 +29,7 @@ from mnemoscope.training.capacities.result import Capacity, rates
 from mnemoscope.training.configuration import describe_task, task_of
 from mnemoscope.training.populations import fit_population
 
-__all__ = ["capacity"]
+__all__ = ["Search", "capacity", "take_turns"]
 
 _UNRECORDED = ("progress", "callbacks", "workers")
 """Settings of trainings that no number depends on."""
@@ -116,20 +115,6 @@ def capacity(
         ``.limit``, ``.curve`` and the scores behind it.
     """
     chosen = task_of(task)
-    if minutes is not None and (isinstance(minutes, bool) or not minutes > 0):
-        raise expected("minutes", "a number above 0", minutes)
-    settings = _Settings(
-        chosen,
-        checked_seeds(seeds),
-        share("criterion", criterion),
-        share("quorum", quorum),
-        positive_int("iterations", iterations),
-        None if budget is None else positive_int("budget", budget),
-        minutes,
-        warm_start,
-        None if folder is None else Path(folder),
-        checked_training(training, also=("loss", "callbacks", "progress")),
-    )
     builder = maker(
         network,
         chosen,
@@ -139,35 +124,69 @@ def capacity(
         count=count,
         options=dict(options or {}),
     )
-    following = strategy(chosen, start=start, largest=largest, grid=grid, resolution=resolution)
-    asked = {"start": start, "largest": largest, "grid": None if grid is None else list(grid), "resolution": resolution}
-    with _opened(settings, {**builder.spec, **asked}) as record:
-        search = _Search(settings, builder, seconds_before=_seconds_of(record))
-        reason, unfinished = "", None
-        while (level := following(search.passed)) is not None:
-            reason = search.out_of_budget(level)
-            if reason:
-                break
-            try:
-                attempt = search.attempt(level)
-            except runs.OutOfBudget:
-                reason, unfinished = search.out_of_time, level
-                break
-            if record is not None and level not in search.seconds_before:
-                record.append({"step": len(search.scores), **attempt}, durable=True)
-            if on_level is not None:
-                on_level(attempt)
-        found = search.result(reason, unfinished)
-        if record is not None and not record.finished:
-            _close(record, found)
-    return found
+    search = Search(
+        builder,
+        chosen,
+        criterion=criterion,
+        quorum=quorum,
+        seeds=seeds,
+        start=start,
+        largest=largest,
+        grid=grid,
+        resolution=resolution,
+        iterations=iterations,
+        budget=budget,
+        warm_start=warm_start,
+        folder=folder,
+        **training,
+    )
+    told = (lambda _, attempt: on_level(attempt)) if on_level is not None else None
+    return take_turns([search], minutes=minutes, on_level=told)[0]
 
 
-def _close(record: runs.Recorder, found: Capacity) -> None:
-    if found.complete:
-        record.finish({"limit": found.limit, "seed_limits": list(found.seed_limits)})
-    else:
-        record.pause(found.reason)
+def take_turns(
+    searches: Sequence[Search],
+    *,
+    minutes: float | None = None,
+    on_level: Callable[[Search, Mapping[str, Any]], None] | None = None,
+    on_error: Callable[[Search, Exception], None] | None = None,
+) -> list[Capacity]:
+    """Run searches side by side: in every round each trains at its next level, until all are over or the time is up.
+
+    So none is ahead of another by more than a level, however slow the others are, and each training has the iterations
+    that its search gives it.
+
+    Parameters
+    ----------
+    searches
+        None of them begun.
+    minutes
+        Of training, of all of them together; a level that is under way then is left unfinished.
+    on_level
+        Is told of every level when it is done.
+    on_error
+        Is told of what a network raises, whose search is then over while the others go on; None: it is raised.
+    """
+    if minutes is not None and (isinstance(minutes, bool) or not minutes > 0):
+        raise expected("minutes", "a number above 0", minutes)
+    with ExitStack() as records:
+        for search in searches:
+            records.enter_context(search.opened())
+        while any(not search.over for search in searches):
+            for search in searches:
+                if search.over:
+                    continue
+                left = None if minutes is None else minutes - sum(each.seconds for each in searches) / 60
+                try:
+                    attempt = search.turn(left, "" if minutes is None else f"the {minutes:.3g} minutes are used up")
+                except Exception as error:
+                    if on_error is None:
+                        raise
+                    search.over, attempt = True, None
+                    on_error(search, error)
+                if attempt is not None and on_level is not None:
+                    on_level(search, attempt)
+        return [search.result() for search in searches]
 
 
 @dataclass(frozen=True)
@@ -178,10 +197,195 @@ class _Settings:
     quorum: float
     iterations: int
     budget: int | None
-    minutes: float | None
     warm_start: bool
     folder: Path | None
     training: Mapping[str, Any]
+
+
+class Search:
+    """Search for the limit of one network, level by level, as `capacity` explains it with all its parameters.
+
+    What was tried depends on the trainings alone, so that it can be made again from their records.
+
+    Attributes
+    ----------
+    builder
+        What builds the network of each seed.
+    over
+        Whether it has come to its end, or to that of its budget.
+    seconds
+        Of training so far.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        task: Task,
+        *,
+        criterion: float = 0.99,
+        quorum: float = 0.5,
+        seeds: int | Sequence[int] = 3,
+        start: int | None = None,
+        largest: int | None = None,
+        grid: Sequence[int] | None = None,
+        resolution: float = 0.1,
+        iterations: int = 2000,
+        budget: int | None = None,
+        warm_start: bool = False,
+        folder: str | Path | None = None,
+        **training: Any,
+    ) -> None:
+        self.settings = _Settings(
+            task,
+            checked_seeds(seeds),
+            share("criterion", criterion),
+            share("quorum", quorum),
+            positive_int("iterations", iterations),
+            None if budget is None else positive_int("budget", budget),
+            warm_start,
+            None if folder is None else Path(folder),
+            checked_training(training, also=("loss", "callbacks", "progress")),
+        )
+        self.builder = maker(network, task)
+        self.over = False
+        self.seconds = 0.0
+        self._following = strategy(task, start=start, largest=largest, grid=grid, resolution=resolution)
+        levels = None if grid is None else list(grid)
+        self._asked = {"start": start, "largest": largest, "grid": levels, "resolution": resolution}
+        self._record: runs.Recorder | None = None
+        self._seconds_before: Mapping[int, float] = {}
+        self._scores: dict[int, list[float]] = {}
+        self._steps: dict[int, list[int]] = {}
+        self._passed: dict[int, bool] = {}
+        self._models: dict[int, list[Any]] = {}
+        self._parameters = 0
+        self._reason = ""
+        self._unfinished: int | None = None
+
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        """Keep the record of the search open; at the end it says whether the search was finished."""
+        with _opened(self.settings, {**self.builder.spec, **self._asked}) as self._record:
+            self._seconds_before = _seconds_of(self._record)
+            yield
+            if self._record is not None and self.over and not self._record.finished:
+                _close(self._record, self.result())
+
+    def turn(self, minutes: float | None = None, out_of_time: str = "") -> dict[str, Any] | None:
+        """Train all seeds at the next level, within so many minutes; None when there was none, or no time for it."""
+        level = self._following(self._passed)
+        if level is None or self._is_spent(level, minutes, out_of_time):
+            self.over = True
+            return None
+        begin = time.monotonic()
+        try:
+            attempt = self._attempt(level, minutes)
+        except runs.OutOfBudget:
+            self.seconds += time.monotonic() - begin
+            self.over, self._reason, self._unfinished = True, out_of_time, level
+            return None
+        if self._record is not None and level not in self._seconds_before:
+            self._record.append({"step": len(self._scores), **attempt}, durable=True)
+        return attempt
+
+    def _is_spent(self, level: int, minutes: float | None, out_of_time: str) -> bool:
+        """Note what is used up before a level, if anything is."""
+        spent, budget = sum(map(sum, self._steps.values())), self.settings.budget
+        if budget is not None and spent >= budget:
+            self._reason = f"the budget of {budget:,} iterations is used up"
+        elif level not in self._seconds_before and minutes is not None and minutes <= 0:
+            self._reason = out_of_time
+        return bool(self._reason)
+
+    def _attempt(self, level: int, minutes: float | None) -> dict[str, Any]:
+        """Train all seeds at one level."""
+        settings, begin = self.settings, time.monotonic()
+        task = settings.task.harder(level)
+        layers, source = self._layers(level)
+        trained = fit_population(
+            layers,
+            task,
+            iterations=settings.iterations,
+            seeds=list(settings.seeds),
+            target=_ambition(settings.criterion),
+            folder=None if settings.folder is None else settings.folder / f"level-{level}",
+            minutes=None if level in self._seconds_before else minutes,
+            **settings.training,
+        )
+        self._scores[level] = [run.score for run in trained]
+        self._steps[level] = [run.ending.step for run in trained]
+        self._models = {level: [run.model for run in trained], **self._models} if settings.warm_start else {}
+        self._parameters = sum(p.numel() for p in trained[0].model.parameters())
+        mastered = sum(score >= settings.criterion for score in self._scores[level])
+        self._passed[level] = mastered >= settings.quorum * len(settings.seeds)
+        # A level that the record had already is charged the time that it took then.
+        seconds = self._seconds_before.get(level, time.monotonic() - begin)
+        self.seconds += seconds
+        return {
+            "level": level,
+            "seconds": seconds,
+            "scores": [None if math.isnan(score) else score for score in self._scores[level]],
+            "mastered": self._passed[level],
+            "successes": mastered,
+            "steps": self._steps[level],
+            "started_from": source,
+        }
+
+    def _layers(self, level: int) -> tuple[list[nn.Module], int | None]:
+        """Return one network per seed, and the level whose weights they start from."""
+        easier = [done for done, passed in self._passed.items() if passed and done < level]
+        if not self.settings.warm_start or not easier:
+            return [self.builder.build(seed) for seed in self.settings.seeds], None
+        source = max(easier)
+        return [copy.deepcopy(model.layer) for model in self._models[source]], source
+
+    def _assumptions(self) -> tuple[str, ...]:
+        settings = self.settings
+        seeds = f"at least {settings.quorum:.0%} of {len(settings.seeds)} seeds reach a score of {settings.criterion:g}"
+        return (
+            f"trained with {settings.iterations:,} iterations at most: more could raise the limit",
+            f"a level counts as mastered when {seeds}",
+            *(["levels start from the weights of an easier one"] if settings.warm_start else []),
+        )
+
+    def result(self) -> Capacity:
+        """Return what was found so far."""
+        settings, levels = self.settings, sorted(self._scores)
+        scores = np.array([self._scores[level] for level in levels], dtype=float).reshape(-1, len(settings.seeds))
+        mastered = np.nan_to_num(scores, nan=-math.inf) >= settings.criterion
+        curve, lower, upper = rates(mastered)
+        below = min((level for level in levels if not self._passed[level]), default=None)
+        limit = max(
+            (level for level in levels if self._passed[level] and (below is None or level < below)), default=None
+        )
+        own = [max((lv for lv, good in zip(levels, row, strict=True) if good), default=None) for row in mastered.T]
+        return Capacity(
+            status="estimate",
+            digits=None,
+            assumptions=self._assumptions(),
+            cost="O(levels seeds iterations T) time",
+            network=self.builder.label,
+            task=settings.task.name,
+            axis=settings.task.difficulty,
+            limit=limit,
+            below=below,
+            unfinished=self._unfinished,
+            levels=np.array(levels, dtype=int),
+            curve=curve,
+            lower=lower,
+            upper=upper,
+            scores=scores,
+            steps=np.array([self._steps[level] for level in levels], dtype=int).reshape(-1, len(settings.seeds)),
+            seeds=settings.seeds,
+            seed_limits=tuple(own),
+            criterion=settings.criterion,
+            quorum=settings.quorum,
+            warm_start=settings.warm_start,
+            complete=self.over and not self._reason,
+            reason=self._reason,
+            seconds=self.seconds,
+            parameters=self._parameters,
+        )
 
 
 def _opened(settings: _Settings, asked: Mapping[str, Any]) -> AbstractContextManager[runs.Recorder | None]:
@@ -206,126 +410,11 @@ def _seconds_of(record: runs.Recorder | None) -> dict[int, float]:
     return {} if record is None else {int(line["level"]): float(line["seconds"]) for line in record.kept}
 
 
-@dataclass
-class _Search:
-    """What was tried so far. It depends on the trainings alone, so that it can be made again from their records."""
-
-    settings: _Settings
-    builder: Builder
-    seconds_before: Mapping[int, float]
-    scores: dict[int, list[float]] = field(default_factory=dict)
-    steps: dict[int, list[int]] = field(default_factory=dict)
-    passed: dict[int, bool] = field(default_factory=dict)
-    models: dict[int, list[Any]] = field(default_factory=dict)
-    seconds: float = 0.0
-    parameters: int = 0
-
-    def out_of_budget(self, level: int) -> str:
-        """Say what is used up; nothing when a level can be tried."""
-        spent = sum(map(sum, self.steps.values()))
-        if self.settings.budget is not None and spent >= self.settings.budget:
-            return f"the budget of {self.settings.budget:,} iterations is used up"
-        return self.out_of_time if level not in self.seconds_before and self._left() <= 0 else ""
-
-    @property
-    def out_of_time(self) -> str:
-        """What to say when the time is up."""
-        return f"the {self.settings.minutes:.3g} minutes are used up"
-
-    def _left(self) -> float:
-        """Return the minutes that are left."""
-        return math.inf if self.settings.minutes is None else self.settings.minutes - self.seconds / 60
-
-    def attempt(self, level: int) -> dict[str, Any]:
-        """Train all seeds at one level."""
-        settings, begin = self.settings, time.monotonic()
-        task = settings.task.harder(level)
-        layers, source = self._layers(level)
-        left = None if level in self.seconds_before or settings.minutes is None else self._left()
-        trained = fit_population(
-            layers,
-            task,
-            iterations=settings.iterations,
-            seeds=list(settings.seeds),
-            target=_ambition(settings.criterion),
-            folder=None if settings.folder is None else settings.folder / f"level-{level}",
-            minutes=left,
-            **settings.training,
-        )
-        self.scores[level] = [run.score for run in trained]
-        self.steps[level] = [run.ending.step for run in trained]
-        self.models = {level: [run.model for run in trained], **self.models} if settings.warm_start else {}
-        self.parameters = sum(p.numel() for p in trained[0].model.parameters())
-        mastered = sum(score >= settings.criterion for score in self.scores[level])
-        self.passed[level] = mastered >= settings.quorum * len(settings.seeds)
-        # A level that the record had already is charged the time that it took then.
-        seconds = self.seconds_before.get(level, time.monotonic() - begin)
-        self.seconds += seconds
-        return {
-            "level": level,
-            "seconds": seconds,
-            "scores": [None if math.isnan(score) else score for score in self.scores[level]],
-            "mastered": self.passed[level],
-            "successes": mastered,
-            "steps": self.steps[level],
-            "started_from": source,
-        }
-
-    def _layers(self, level: int) -> tuple[list[nn.Module], int | None]:
-        """Return one network per seed, and the level whose weights they start from."""
-        easier = [done for done, passed in self.passed.items() if passed and done < level]
-        if not self.settings.warm_start or not easier:
-            return [self.builder.build(seed) for seed in self.settings.seeds], None
-        source = max(easier)
-        return [copy.deepcopy(model.layer) for model in self.models[source]], source
-
-    def _assumptions(self) -> tuple[str, ...]:
-        settings = self.settings
-        seeds = f"at least {settings.quorum:.0%} of {len(settings.seeds)} seeds reach a score of {settings.criterion:g}"
-        return (
-            f"trained with {settings.iterations:,} iterations at most: more could raise the limit",
-            f"a level counts as mastered when {seeds}",
-            *(["levels start from the weights of an easier one"] if settings.warm_start else []),
-        )
-
-    def result(self, reason: str, unfinished: int | None) -> Capacity:
-        """Return what was found."""
-        settings, levels = self.settings, sorted(self.scores)
-        scores = np.array([self.scores[level] for level in levels], dtype=float).reshape(-1, len(settings.seeds))
-        mastered = np.nan_to_num(scores, nan=-math.inf) >= settings.criterion
-        curve, lower, upper = rates(mastered)
-        below = min((level for level in levels if not self.passed[level]), default=None)
-        limit = max(
-            (level for level in levels if self.passed[level] and (below is None or level < below)), default=None
-        )
-        own = [max((lv for lv, good in zip(levels, row, strict=True) if good), default=None) for row in mastered.T]
-        return Capacity(
-            status="estimate",
-            digits=None,
-            assumptions=self._assumptions(),
-            cost="O(levels seeds iterations T) time",
-            network=self.builder.label,
-            task=settings.task.name,
-            axis=settings.task.difficulty,
-            limit=limit,
-            below=below,
-            unfinished=unfinished,
-            levels=np.array(levels, dtype=int),
-            curve=curve,
-            lower=lower,
-            upper=upper,
-            scores=scores,
-            steps=np.array([self.steps[level] for level in levels], dtype=int).reshape(-1, len(settings.seeds)),
-            seeds=settings.seeds,
-            seed_limits=tuple(own),
-            criterion=settings.criterion,
-            quorum=settings.quorum,
-            warm_start=settings.warm_start,
-            complete=not reason,
-            reason=reason,
-            seconds=self.seconds,
-            parameters=self.parameters,
-        )
+def _close(record: runs.Recorder, found: Capacity) -> None:
+    if found.complete:
+        record.finish({"limit": found.limit, "seed_limits": list(found.seed_limits)})
+    else:
+        record.pause(found.reason)
 
 
 def _ambition(criterion: float) -> float:
