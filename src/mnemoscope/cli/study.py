@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mnemoscope.cli.terminal import FAILURE, Force, Json, RecordCommands, check_output, console, print_json, quiet
+from mnemoscope.cli.shards import Folder, Slurm, TheShard, print_script, run_shard, say_stopped
+from mnemoscope.cli.terminal import Force, Json, RecordCommands, check_output, console, print_json, quiet
 from mnemoscope.core.errors import UserError
 
 if TYPE_CHECKING:
@@ -35,6 +36,14 @@ Save = Annotated[
 Set = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=VALUE", help="Another setting of the scale than declared: iterations=1600."),
+]
+TheLayout = Annotated[
+    str | None,
+    typer.Option(
+        "--layout",
+        metavar="LAYOUT",
+        help="How populations are computed, for the same bits everywhere: sequential or batched. Default: the fastest.",
+    ),
 ]
 Minutes = Annotated[float | None, typer.Option("--minutes", help="Begin no new run after these; go on another time.")]
 
@@ -96,14 +105,54 @@ def run(
     changes: Set = None,
     html: Html = None,
     save: Save = None,
+    shard: TheShard = None,
+    folder: Folder = None,
+    slurm: Slurm = False,
+    layout: TheLayout = None,
     runs: Runs = None,
     force: Force = False,
     json: Json = False,
 ) -> None:
-    """Run what has not been run yet of a study, and say what it found. A killed one goes on where it was."""
-    from mnemoscope.cli.options import named_values
+    """Run what has not been run yet of a study, and say what it found. A killed one goes on where it was.
+
+    At SIGTERM or SIGUSR1 it keeps a checkpoint and ends. On many machines: docs/machines.md.
+    """
+    from mnemoscope.machines import stops_on_signals
+    from mnemoscope.training.populations import usual_layout
+
+    _check_run(name, every, minutes, changes, html, save, force)
+    chosen = _chosen(name, scale, changes)
+    if shard is None and (folder is not None or slurm):
+        raise UserError("--folder and --slurm go with --shard K/N")
+    if shard is not None and (html is not None or save is not None or runs is not None):
+        raise UserError("a shard says nothing of the whole: --html, --save and --runs are for `study report` later")
+    if shard is not None and slurm:
+        print_script(name, scale, shard, folder, changes, layout)
+        return
+    end = None if minutes is None else time.monotonic() + 60 * minutes
+    documents = []
+    with usual_layout(layout), stops_on_signals():
+        for study in chosen:
+            left = None if end is None else max((end - time.monotonic()) / 60, 1e-9)
+            if shard is not None:
+                documents.append(run_shard(study, scale, shard, folder, left, json))
+            else:
+                documents.append(_run_one(study, scale, left, html, save, runs, json))
+    if json:
+        print_json(documents[0] if name is not None else {"studies": documents})
+
+
+def _check_run(
+    name: str | None,
+    every: bool,
+    minutes: float | None,
+    changes: list[str] | None,
+    html: Path | None,
+    save: Path | None,
+    force: bool,
+) -> None:
+    """Raise before the work what does not go together."""
     from mnemoscope.core.files import writable
-    from mnemoscope.studies import STUDIES
 
     if (name is None) is not every:
         raise UserError("study run takes the name of a study, or --all")
@@ -116,23 +165,24 @@ def run(
         check_output(html, force)
     if changes and (every or save is not None):
         raise UserError("--set is for a look at one study; it goes with neither --all nor --save")
+
+
+def _chosen(name: str | None, scale: str, changes: list[str] | None) -> list[Study]:
+    """Return the studies to run, the cheapest first."""
+    from mnemoscope.cli.options import named_values
+    from mnemoscope.studies import STUDIES
+
     chosen = [STUDIES[one] for one in STUDIES] if name is None else [_study(name)]
     if changes:
         chosen = [study.changed(scale, named_values(changes, "--set")) for study in chosen]
-    chosen.sort(key=lambda study: study.minutes.get(scale, 0.0))
-    end = None if minutes is None else time.monotonic() + 60 * minutes
-    documents = []
-    for study in chosen:
-        left = None if end is None else max((end - time.monotonic()) / 60, 1e-9)
-        documents.append(_run_one(study, scale, left, html, save, runs, json))
-    if json:
-        print_json(documents[0] if name is not None else {"studies": documents})
+    return sorted(chosen, key=lambda study: study.minutes.get(scale, 0.0))
 
 
 def _run_one(
     study: Study, scale: str, minutes: float | None, html: Path | None, save: Path | None, runs: Path | None, json: bool
 ) -> dict[str, Any]:
     from mnemoscope.cli.terminal import tracked
+    from mnemoscope.machines import stop_asked
     from mnemoscope.studies.machinery import execute
 
     plan = study.plan(scale)
@@ -149,9 +199,9 @@ def _run_one(
                 break
             done.append(outcome)
     except KeyboardInterrupt:
-        told = f"interrupted after {len(done)} of {len(plan)} runs; the same command goes on"
-        typer.echo(told, err=True)
-        raise typer.Exit(FAILURE) from None
+        say_stopped(len(done), len(plan))
+    if stop_asked():
+        say_stopped(len(done), len(plan))
     if not done:
         typer.echo(f"{study.name}: no time was left for a run", err=True)
         return _facts(study) | {"scale": scale, "runs": 0, "missing": len(plan)}

@@ -1,7 +1,7 @@
 """The record of what was run: written as it happens, safe against a crash, queried in SQL. Nothing is ever pickled."""
 
 from mnemoscope.runs.checkpoints import Checkpoint
-from mnemoscope.runs.errors import Damaged, OutOfBudget, RecordWarning
+from mnemoscope.runs.errors import Damaged, InUse, OutOfBudget, RecordWarning
 from mnemoscope.runs.folders import find, is_run, root, spec_hash
 from mnemoscope.runs.indexing import index, rebuild
 from mnemoscope.runs.metrics import Metrics
@@ -12,6 +12,7 @@ from mnemoscope.runs.recorder import Recorder
 __all__ = [
     "Checkpoint",
     "Damaged",
+    "InUse",
     "Metrics",
     "OutOfBudget",
     "Record",

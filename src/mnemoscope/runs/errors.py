@@ -8,11 +8,15 @@ from pathlib import Path
 
 from mnemoscope.core.errors import MnemoscopeError, UserError
 
-__all__ = ["Damaged", "OutOfBudget", "RecordWarning", "read_failure", "warn"]
+__all__ = ["Damaged", "InUse", "OutOfBudget", "RecordWarning", "read_failure", "warn"]
 
 
 class Damaged(UserError):
     """A file of a run is cut, altered or missing. Nothing was deleted."""
+
+
+class InUse(UserError):
+    """Another process writes the run."""
 
 
 class OutOfBudget(MnemoscopeError):

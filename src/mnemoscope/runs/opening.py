@@ -18,7 +18,7 @@ from mnemoscope.core.files import TEMPORARY, Unwritable, make_folder, sync_folde
 from mnemoscope.runs import folders
 from mnemoscope.runs.checkpoints import Checkpoint, CheckpointFolder, checked_tensors, steps
 from mnemoscope.runs.documents import canonical, checksum, normal, read_document, returned, write_document
-from mnemoscope.runs.errors import Damaged, warn
+from mnemoscope.runs.errors import Damaged, InUse, warn
 from mnemoscope.runs.files import size
 from mnemoscope.runs.folders import CHECKPOINTS, CONFIG, ENVIRONMENT, LOCK, METRICS, STATUS, is_run
 from mnemoscope.runs.lock import Held, Lock
@@ -189,7 +189,7 @@ def _open_in_place(
     try:
         lock.acquire()
     except Held as held:
-        raise UserError(f"run {name} is in use by {held.owner}: wait until it ends, or end it") from None
+        raise InUse(f"run {name} is in use by {held.owner}: wait until it ends, or end it") from None
     try:
         if is_run(path):
             if not resume:

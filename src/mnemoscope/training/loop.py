@@ -13,6 +13,7 @@ from torch import Tensor
 
 from mnemoscope.core.errors import UserError
 from mnemoscope.core.seeds import seed_of
+from mnemoscope.machines import deadline, stop_asked
 from mnemoscope.runs import Checkpoint, OutOfBudget
 from mnemoscope.tasks import Batch, Task
 from mnemoscope.training.objective import Loss
@@ -79,7 +80,7 @@ class Loop:
                     self.good = self.snapshot()
                     yield []
                     return
-                if time.monotonic() >= until:
+                if time.monotonic() >= deadline(until):
                     yield self._look(False, False)
                     if self.alive:
                         check_time(until)
@@ -266,9 +267,9 @@ class Loop:
 
 
 def check_time(until: float) -> None:
-    """Raise when a time has come."""
-    if time.monotonic() >= until:
-        raise OutOfBudget("its time is used up")
+    """Raise when a time has come, or when a signal has asked this process to stop."""
+    if time.monotonic() >= deadline(until):
+        raise OutOfBudget("it was asked to stop" if stop_asked() else "its time is used up")
 
 
 def advice(options: Any) -> str:

@@ -10,6 +10,7 @@ import typer
 
 from mnemoscope.cli.runs.cleaning import gc
 from mnemoscope.cli.runs.files import disk, export, rebuild, sql
+from mnemoscope.cli.runs.merging import merge
 from mnemoscope.cli.runs.options import (
     All,
     Kind,
@@ -134,5 +135,5 @@ def _record(run: str, base: Path) -> Record:
     return load(find(run, base), base)
 
 
-for command in (export, disk, gc, sql, rebuild):
+for command in (export, merge, disk, gc, sql, rebuild):
     app.command()(command)

@@ -6,6 +6,7 @@ from mnemoscope.studies.machinery.execution import EXECUTORS, collected, execute
 from mnemoscope.studies.machinery.gallery import draw_gallery, facts_of, read_result, save_result
 from mnemoscope.studies.machinery.page import study_page
 from mnemoscope.studies.machinery.rules import NO_VERDICT, UNDECIDED, VERDICTS, First, Holds, Ordered, Part, Ranked
+from mnemoscope.studies.machinery.sharding import Share
 from mnemoscope.studies.machinery.study import SCALES, STUDIES, Finding, Outcome, Row, RunSpec, Study, declared, grid
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "Ranked",
     "Row",
     "RunSpec",
+    "Share",
     "Study",
     "TableOf",
     "collected",

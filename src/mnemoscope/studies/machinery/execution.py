@@ -11,9 +11,10 @@ from typing import Any
 from mnemoscope import runs
 from mnemoscope.core.errors import UserError
 from mnemoscope.core.registry import Registry
+from mnemoscope.machines import stop_asked
 from mnemoscope.studies.machinery.study import Outcome, RunSpec
 
-__all__ = ["EXECUTORS", "Executor", "collected", "execute", "executor"]
+__all__ = ["EXECUTORS", "Executor", "collected", "execute", "execute_one", "executor", "run_name"]
 
 Executor = Callable[[Mapping[str, Any], Path], Mapping[str, Any]]
 """Runs the settings of one kind of run, in a folder of its own, and returns the summary, plain JSON."""
@@ -36,17 +37,26 @@ def execute(specs: Sequence[RunSpec], root: Path | None = None, minutes: float |
     root
         Where runs live; by default $MNEMOSCOPE_RUNS, else ./runs.
     minutes
-        After these no new run begins; what is there is kept, and the same call goes on from there.
+        After these no new run begins; what is there is kept, and the same call goes on from there. So it does when a
+        signal asks to stop: a training that is under way keeps a checkpoint, and nothing more is given.
     """
     home = runs.root() if root is None else root
     begin = time.monotonic()
     for spec in specs:
         outcome = _kept(spec, home)
         if outcome is None:
-            if minutes is not None and time.monotonic() - begin > 60 * minutes:
+            if stop_asked() or (minutes is not None and time.monotonic() - begin > 60 * minutes):
                 return
-            outcome = _run(spec, home)
+            try:
+                outcome = _run(spec, home)
+            except runs.OutOfBudget:
+                return
         yield outcome
+
+
+def execute_one(spec: RunSpec, root: Path) -> Outcome:
+    """Return the outcome of one run, from the record where it is there; raise `OutOfBudget` when it has to stop."""
+    return _kept(spec, root) or _run(spec, root)
 
 
 def collected(specs: Sequence[RunSpec], root: Path | None = None) -> list[Outcome]:
@@ -55,12 +65,13 @@ def collected(specs: Sequence[RunSpec], root: Path | None = None) -> list[Outcom
     return [outcome for spec in specs if (outcome := _kept(spec, home)) is not None]
 
 
-def _folder(spec: RunSpec, home: Path) -> Path:
-    return home / f"study-{spec.key}"
+def run_name(spec: RunSpec) -> str:
+    """Return the name of a run's folder."""
+    return f"study-{spec.key}"
 
 
 def _kept(spec: RunSpec, home: Path) -> Outcome | None:
-    folder = _folder(spec, home)
+    folder = home / run_name(spec)
     if not runs.is_run(folder):
         return None
     record = runs.load(folder)
@@ -72,7 +83,7 @@ def _kept(spec: RunSpec, home: Path) -> Outcome | None:
 
 def _run(spec: RunSpec, home: Path) -> Outcome:
     begin, before = time.monotonic(), _processor()
-    with runs.open(spec.content, folder=_folder(spec, home), kind="study") as run:
+    with runs.open(spec.content, folder=home / run_name(spec), kind="study") as run:
         try:
             found = dict(EXECUTORS[spec.kind](spec.settings, run.folder))
         except UserError as error:

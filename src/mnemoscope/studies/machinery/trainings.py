@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import torch
 
 from mnemoscope import nn, tasks
-from mnemoscope.studies.machinery.execution import execute, executor
+from mnemoscope.studies.machinery.execution import execute_one, executor
 from mnemoscope.studies.machinery.looks import LOOKS, Probability
 from mnemoscope.studies.machinery.stand_ins import stand_in
 from mnemoscope.studies.machinery.study import RunSpec
@@ -74,7 +74,7 @@ def find_limit(settings: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
     found: dict[str, Any] = {}
     while (level := next_on_grid(tried, levels, failures)) is not None:
         own = {**given, "task_settings": {**given.get("task_settings", {}), axis: level}}
-        (outcome,) = execute([RunSpec("fit", own)], folder.parent)
+        outcome = execute_one(RunSpec("fit", own), folder.parent)
         scores = [-math.inf if one is None else one for one in outcome.summary["test_score"]]
         tried[level] = median(scores) > criterion
         facts = {name: outcome.summary[name] for name in ("parameters", "width")}

@@ -1,0 +1,87 @@
+"""Shards of a study: a share of its runs, done anywhere, each result one file in a folder that all shards have.
+
+A shard takes up its own runs in a folder of its own within the common one, so that nobody waits for another machine.
+What is finished is packed into one file, named by its content, and renamed into its place: whoever does it again writes
+the same name, and whoever is killed has written it or not.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterator
+
+from mnemoscope import runs
+from mnemoscope.machines import Shard, split, stop_asked
+from mnemoscope.machines.manifests import Manifest, write_manifest
+from mnemoscope.runs.folders import root
+from mnemoscope.runs.packing import ENDING, pack
+from mnemoscope.runs.stores import FolderStore, Store, open_store
+from mnemoscope.studies.machinery.execution import execute, run_name
+from mnemoscope.studies.machinery.study import RunSpec, Study
+
+__all__ = ["Share"]
+
+_LEASE = 150.0
+"""Seconds for which the lock of a machine that is gone may outlive it on a network file system: 90 on NFS."""
+
+_PAUSE = 2.0
+
+
+class Share:
+    """The runs of a study that are a shard's, and where they are worked on.
+
+    Parameters
+    ----------
+    study, scale
+        What is run.
+    shard
+        Which of its runs.
+    place
+        The folder of all shards, or the URL of a store. With a URL, runs that are under way are kept on this machine,
+        in the folder of the runs.
+    """
+
+    def __init__(self, study: Study, scale: str, shard: Shard, place: str) -> None:
+        self.study, self.scale, self.shard = study, scale, shard
+        self.store: Store = open_store(place)
+        whole = {run_name(spec): spec for spec in study.plan(scale)}
+        self.specs: dict[str, RunSpec] = {name: whole[name] for name in split(list(whole), shard)}
+        self.manifest = Manifest(study.name, scale, shard.number, shard.of, tuple(whole))
+        common = self.store.folder if isinstance(self.store, FolderStore) else root()
+        self.work = common / "work" / f"{study.name}.{scale}.{shard.label}"
+
+    def missing(self) -> list[str]:
+        """Return the names of the runs without a result."""
+        there = set(self.store.names())
+        return [name for name in self.specs if f"{name}{ENDING}" not in there]
+
+    def run(self, minutes: float | None = None) -> Iterator[str]:
+        """Do what is missing, and give the name of each run when its result is there."""
+        write_manifest(self.store, self.manifest)
+        begin = time.monotonic()
+        while todo := self.missing():
+            try:
+                for outcome in execute([self.specs[name] for name in todo], self.work, minutes):
+                    self._keep()
+                    yield run_name(outcome.spec)
+            except runs.InUse:
+                if stop_asked() or time.monotonic() - begin > _LEASE:
+                    raise
+                time.sleep(_PAUSE)
+            else:
+                break
+        if not self.missing():
+            shutil.rmtree(self.work, ignore_errors=True)
+
+    def _keep(self) -> None:
+        """Pack what is finished and has no file yet: the run, and those that it has asked for."""
+        there = set(self.store.names())
+        for folder in sorted(self.work.iterdir()):
+            name = f"{folder.name}{ENDING}"
+            if name not in there and not folder.name.startswith(".") and runs.is_run(folder):
+                try:
+                    if runs.load(folder).status == "finished":
+                        self.store.write(name, pack(folder))
+                except runs.Damaged:  # it is opened when it is asked for, and says so then
+                    continue

@@ -1,0 +1,78 @@
+"""Commands for many machines, as typed."""
+
+import json
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    """Runs live in a folder of the test's own."""
+    monkeypatch.setenv("MNEMOSCOPE_RUNS", str(tmp_path / "runs"))
+    monkeypatch.setattr("os.fsync", lambda descriptor: None)
+    return tmp_path
+
+
+SMALL = ("study", "run", "tt-theorem-1", "--scale", "smoke")
+
+
+def test_shards_merged_are_the_study(call, call_json, home):
+    for number in (2, 1):
+        done = call(*SMALL, "--shard", f"{number}/2", "--folder", home / "shards")
+        assert done.exit_code == 0, done.stderr
+        assert done.stdout.startswith(f"tt-theorem-1 at smoke scale, shard {number}/2: ")
+    again = call_json(*SMALL, "--shard", "1/2", "--folder", home / "shards")
+    assert (again["run_now"], again["missing"]) == (0, 0)
+    runs = 2 * again["runs"]
+    assert f"{runs} runs added, 0 replaced" in call("runs", "merge", home / "shards").stdout
+    merged = call_json("runs", "merge", home / "shards")
+    assert (len(merged["kept"]), merged["added"], merged["differing"]) == (runs, [], [])
+    found = call_json("study", "report", "tt-theorem-1", "--scale", "smoke")
+    whole = call_json(*SMALL, "--runs", home / "whole")
+    assert (found["parts"], found["missing"]) == (whole["parts"], 0)
+
+
+def test_what_differs_is_listed_and_the_exit_code_says_so(call, home):
+    from mnemoscope import runs
+
+    for side, score in (("a", 1.0), ("b", 2.0)):
+        with runs.open({"task": "copy"}, root=home / side) as run:
+            run.finish({"score": score})
+    done = call("runs", "merge", home / "b", "--runs", home / "a")
+    assert done.exit_code == 1
+    assert f"left where it is: {run.folder.name}" in done.stdout
+
+
+def test_the_script_for_slurm_names_every_shard(call, home):
+    done = call(*SMALL, "--shard", "1/64", "--folder", home / "shards", "--slurm", "--layout", "sequential")
+    assert done.exit_code == 0
+    assert "#SBATCH --array=1-64\n" in done.stdout
+    command = f"mnemoscope study run tt-theorem-1 --scale smoke --layout sequential --folder {home}/shards --shard"
+    assert f'{command} "$SLURM_ARRAY_TASK_ID/64" &\n' in done.stdout
+    assert not (home / "shards").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((*SMALL, "--shard", "3/2", "--folder", "x"), "a shard must be K/N with K from 1 to N, as in 3/64, got '3/2'"),
+        ((*SMALL, "--shard", "1/2"), "--shard needs --folder DIR, which all shards have in common"),
+        ((*SMALL, "--folder", "x"), "--folder and --slurm go with --shard K/N"),
+        ((*SMALL, "--slurm"), "--folder and --slurm go with --shard K/N"),
+        ((*SMALL, "--shard", "1/2", "--folder", "x", "--save", "y"), "a shard says nothing of the whole"),
+        ((*SMALL, "--shard", "1/2", "--folder", "nosuch://x"), "must be a folder or the URL of a store"),
+        ((*SMALL, "--layout", "sequentially"), "layout must be"),
+        (("runs", "merge", "nowhere"), "there is no folder"),
+    ],
+)
+def test_mistakes(mistake, arguments, words):
+    assert words in mistake(*arguments)
+
+
+def test_merging_too_early_lists_what_is_missing(call, mistake, home):
+    call(*SMALL, "--shard", "1/3", "--folder", home / "shards")
+    words = mistake("runs", "merge", home / "shards")
+    assert words.startswith("shards are missing: tt-theorem-1 at smoke scale lacks 2/3 (")
+    assert words.endswith("; to merge what is there, give --partial")
+    done = call("runs", "merge", home / "shards", "--partial", "--json")
+    assert json.loads(done.stdout)["missing"]
