@@ -71,8 +71,10 @@ def test_a_registered_network_in_json(call):
 def test_a_network_that_does_not(call, cells):
     done = call("check", f"{cells}:Forgetful")
     assert (done.exit_code, done.stdout) == (1, "")
-    failures = [line for line in done.stderr.splitlines() if line != "forward"]
+    *failures, last = [line for line in done.stderr.splitlines() if line != "forward"]
     assert len(failures) > 1
+    assert last.startswith(f"Forgetful: {len(failures)} checks failed, ")
+    assert last.endswith("passed; for a plain module: --level module")
     assert all(line.startswith("failed: Forgetful fails check_") for line in failures)
 
 
@@ -117,3 +119,13 @@ def test_a_width_of_zero_is_no_traceback(process):
     done = process("show", "lstm", env={"COLUMNS": "0"})
     assert done.returncode == 0
     assert "Equations" in done.stdout
+
+
+def test_a_plain_cell_on_the_level_of_modules(call, tmp_path):
+    path = tmp_path / "plain.py"
+    path.write_text("import torch\n\nclass Cell(torch.nn.GRUCell):\n    pass\n")
+    done = call("check", f"{path}:Cell", "--level", "module")
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "Cell: 16 checks passed, 0 skipped"
+    wrong = call("check", f"{path}:Cell", "--level", "all")
+    assert (wrong.exit_code, wrong.stderr) == (2, "error: level must be 'contract' or 'module', got 'all'\n")

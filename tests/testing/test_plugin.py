@@ -40,6 +40,30 @@ def test_each_check_of_a_network_is_a_test(cells):
     assert result.ret == pytest.ExitCode.OK
 
 
+PLAIN = """
+import torch
+
+class Cell(torch.nn.Module):
+    def __init__(self, input_size, hidden_size):
+        super().__init__()
+        self.cell = torch.nn.GRUCell(input_size, hidden_size)
+
+    def forward(self, x, h):
+        return self.cell(x, h)
+"""
+
+
+def test_a_plain_cell_is_green_on_the_level_of_modules(pytester):
+    pytester.makepyfile(plain=PLAIN)
+    result = pytester.runpytest("--mnemoscope", "plain.py:Cell", "--mnemoscope-level", "module")
+    result.assert_outcomes(passed=16)
+    pytester.makeini("[pytest]\nmnemoscope_networks = plain.py:Cell\nmnemoscope_level = module\n")
+    result = pytester.runpytest("-k", "check_step or check_reading")
+    result.assert_outcomes(passed=2, deselected=14)
+    wrong = pytester.runpytest("-o", "mnemoscope_level=all")
+    wrong.stdout.fnmatch_lines(["*level must be 'contract' or 'module', got 'all'*"])
+
+
 def test_a_failure_is_its_sentence_without_a_traceback(cells):
     result = cells.runpytest("--mnemoscope", "cells.py:Forgetful", "-k", "check_chunked")
     result.stdout.fnmatch_lines(["Forgetful fails check_chunked: start from the hx that comes in*", "*1 failed*"])

@@ -24,16 +24,33 @@ Factory = Annotated[
 ]
 
 
-def check(network: Factory, json: Json = False, *, about: dict[str, Any]) -> None:
-    """Check that a network keeps the contract of torch.nn.RNN, and more; your own networks too."""
+Level = Annotated[
+    str,
+    typer.Option(
+        "--level",
+        help="contract: all of it; module: what a plain module can keep, however it is called: its numbers, causality, "
+        "state, examples apart, gradients, saving.",
+    ),
+]
+
+
+def check(network: Factory, level: Level = "contract", json: Json = False, *, about: dict[str, Any]) -> None:
+    """Check that a network keeps the contract of torch.nn.RNN, and more; your own networks too.
+
+    All failures are listed. A cell or a block that is not called like torch.nn.RNN is checked with --level module.
+    """
+    from mnemoscope.core.plugins import is_location
     from mnemoscope.nn import NetworkSpec
     from mnemoscope.nn.registry import get
     from mnemoscope.testing import CheckFailed, check_network
 
     try:
         with quiet(), error_console().status(f"checking {network}"):
-            # With advice it is the adapted network that is checked, of which nobody can choose the sizes.
-            report = check_network((lambda: NetworkSpec(network, **about).build()) if about else get(network))
+            if level == "contract":
+                # With advice it is the adapted network that is checked, of which nobody can choose the sizes.
+                report = check_network((lambda: NetworkSpec(network, **about).build()) if about else get(network))
+            else:
+                report = check_network(get(network), level=level, **about)
     except CheckFailed as failure:
         if failure.report is None:
             raise
@@ -45,6 +62,9 @@ def check(network: Factory, json: Json = False, *, about: dict[str, Any]) -> Non
     elif report.failed:
         for sentence in report.failed.values():
             typer.echo(f"failed: {sentence}", err=True)
+        passed = f"{report.network}: {len(report.failed)} checks failed, {len(report.passed)} passed"
+        plain = level == "contract" and is_location(network)
+        typer.echo(f"{passed}{'; for a plain module: --level module' if plain else ''}", err=True)
     else:
         _print_report(report)
     if report.failed:

@@ -38,6 +38,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--mnemoscope-skip", action="append", default=[], metavar="CHECK", help="leave a check out; may be repeated"
     )
+    group.addoption(
+        "--mnemoscope-level",
+        choices=("contract", "module"),
+        default=None,
+        help="contract (default): the whole contract; module: what a plain module can keep, however it is called",
+    )
+    parser.addini("mnemoscope_level", "contract or module, as --mnemoscope-level names them", default="contract")
     parser.addini("mnemoscope_networks", "networks to check in every run, as --mnemoscope names them", type="linelist")
     parser.addini("mnemoscope_skip", "checks to leave out, as --mnemoscope-skip names them", type="linelist")
 
@@ -84,16 +91,16 @@ class _Network(pytest.Collector):
     network: str
 
     def collect(self) -> Iterator[pytest.Item]:
-        from mnemoscope.testing.subject import Subject
-        from mnemoscope.testing.suite import CHECKS, require_known
+        from mnemoscope.testing.suite import checks_of, require_known
 
         skipped = {*self.config.getoption("--mnemoscope-skip"), *self.config.getini("mnemoscope_skip")}
         try:
             require_known(skipped)
-            subject = Subject(_factory(self.network))
+            level = self.config.getoption("--mnemoscope-level") or self.config.getini("mnemoscope_level")
+            subject, checks = checks_of(_factory(self.network), level)
         except UserError as error:
             raise self.CollectError(str(error)) from None
-        for check in CHECKS:
+        for check in checks:
             if check.__name__ not in skipped:
                 item = _CheckItem.from_parent(self, name=check.__name__)
                 item.check, item.subject = check, subject

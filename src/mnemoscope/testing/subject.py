@@ -24,6 +24,8 @@ Network = Any
 """A `torch.nn.Module` with the verbs of a recurrent network; which of them it has is what the checks ask."""
 
 TIME, BATCH = 5, 3
+INPUT_SIZE, WIDTH = 3, 4
+"""Sizes at which networks are built."""
 CAPACITY = 12
 """Steps that a memory that grows can hold in a check."""
 _DEFAULTS = {"num_layers": 1, "bidirectional": False, "batch_first": False, "dtype": None}
@@ -39,8 +41,8 @@ class Subject:
         sizes and options the checks cannot choose.
     """
 
-    input_size: Any = 3
-    hidden_size: Any = 4
+    input_size: Any = INPUT_SIZE
+    hidden_size: Any = WIDTH
 
     def __init__(self, factory: Factory) -> None:
         if isinstance(factory, nn.Module) or not callable(factory):
