@@ -119,6 +119,7 @@ def test_minutes_bound_the_first_level_too(task, tmp_path) -> None:
     assert ms.runs.load(level / "group-000").latest().step > reached  # it went on, not anew
 
 
+@pytest.mark.slow  # twelve seconds, in which both processes must have begun
 def test_processes_keep_what_they_came_to_when_time_is_up(task, tmp_path) -> None:
     layers = [ms.nn.RNN(4, 6), ms.nn.RNN(4, 6)]
     settings = {**QUICK, "iterations": 10**6, "layout": "processes", "workers": 2}

@@ -7,7 +7,7 @@ import shlex
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -147,9 +147,13 @@ Networks = Annotated[
     list[str],
     typer.Argument(
         metavar="NETWORK",
-        help="A name of `mnemoscope networks`, FILE.py:CLASS (this runs the file's code), or FILE.safetensors.",
+        help="A name of `mnemoscope networks`, FILE.py:CLASS (this runs the file's code), FILE.safetensors, or a RUN "
+        "of `mnemoscope runs list`.",
         show_default=False,
     ),
+]
+Trust = Annotated[
+    bool, typer.Option("--trust", help="Run the code that the record of a RUN names.", rich_help_panel=_WORK)
 ]
 
 
@@ -173,6 +177,7 @@ def profile(
     minutes: Budget = None,
     full: Full = False,
     dry_run: DryRun = False,
+    trust: Trust = False,
     json: Json = False,
     *,
     about: dict[str, Any],
@@ -180,10 +185,12 @@ def profile(
     """Measure what a network remembers, beside established networks with as many parameters.
 
     Gives a summary here, and one HTML page. A name or a class is measured with freshly initialised weights at several
-    seeds, a saved network with its own. Results are kept beside the page and taken up again after an interruption.
+    seeds, a saved network with its own, the network of a run before and after training. Results are kept beside the
+    page and taken up again after an interruption.
     """
     from mnemoscope.cli.options import named_values
     from mnemoscope.core.errors import UserError
+    from mnemoscope.profiles.learned import names_run
     from mnemoscope.profiles.subject import network_words
 
     if len(networks) > 1:
@@ -191,10 +198,24 @@ def profile(
     chosen = ProfileOptions(html, json, quick, fresh, seed, seeds, minutes, export, dry_run, train, force, full=full)
     chosen.settings()
     given = sizes_of(hidden, input_size, layers, parameters, count)
+    if names_run(networks[0]):
+        if given or sizes or options or about or train:
+            raise UserError("the network of a run has its sizes and options: profile takes none beside it, nor --train")
+        _profile_run(networks[0], chosen, trust)
+        return
     spec = described(networks[0], given, named_values(options or (), "--set"), about)
     specs = [spec] if sizes is None else [spec.replace(hidden_size=size) for size in _several(sizes, spec)]
     grown = "" if sizes is None else f" --sizes {sizes}"
     run_profile(f"mnemoscope profile {network_words(spec, sized=sizes is None)}{grown}", specs, chosen)
+
+
+def _profile_run(run: str, chosen: ProfileOptions, trust: bool) -> None:
+    """Profile the network of a run before and after its training, side by side."""
+    from mnemoscope.profiles.learned import before_and_after
+
+    specs, seed = before_and_after(run, trust=trust)
+    trusted = " --trust" if trust else ""
+    run_profile(f"mnemoscope profile {shlex.quote(run)}{trusted}", specs, replace(chosen, seed=seed))
 
 
 def _several(sizes: str, spec: NetworkSpec) -> list[int]:

@@ -12,6 +12,7 @@ from mnemoscope.cli.terminal import FAILURE, Force, Json, check_output, console,
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from mnemoscope.training import Capacity, Run
 
@@ -179,6 +180,13 @@ def _finish_search(found: Capacity, plot: str | None, json: bool) -> None:
         console().print(str(found), style="bold", soft_wrap=True)
 
 
+def _shortest(folder: Path) -> str:
+    """Return how a run is named in a command: the beginning of its id where it is among the usual runs."""
+    from mnemoscope.runs import root
+
+    return folder.name[:8] if folder.parent == root() else str(folder)
+
+
 def _print(found: list[Run], plot: str | None) -> None:
     out = console()
     rows: dict[str, Any] = {}
@@ -193,6 +201,8 @@ def _print(found: list[Run], plot: str | None) -> None:
     if first.layout is not None:
         rows["layout"] = f"{first.layout['name']}, {len(first.layout['groups'])} groups"
     rows["folder"] = str(first.folder)
+    if len(found) == 1 and first.folder is not None:
+        rows["before and after"] = f"mnemoscope profile {shlex.quote(_shortest(first.folder))}"
     if plot is not None:
         rows["picture"] = plot
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)

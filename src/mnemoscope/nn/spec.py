@@ -70,6 +70,8 @@ class NetworkSpec:
         How a stranger's module is called, as `mnemoscope.nn.advice.ADVICE` names it: ``{"kind": "cell"}``.
     weights
         A file of trained weights of a class that is built: safetensors, or a state_dict that torch.save wrote.
+    called
+        What it is called beside others, instead of its name and options: ``"rnn before training"``.
 
     Examples
     --------
@@ -91,6 +93,7 @@ class NetworkSpec:
     options: Mapping[str, Any] = field(default_factory=dict)
     advice: Mapping[str, Any] = field(default_factory=dict)
     weights: str | None = None
+    called: str | None = field(default=None, compare=False)
     recorded: str | None = field(default=None, compare=False)
     """The digest of the file that `what` names, when this description was recorded."""
 
@@ -109,6 +112,7 @@ class NetworkSpec:
         options: Mapping[str, Any] | None = None,
         advice: Mapping[str, Any] | None = None,
         weights: str | os.PathLike[str] | None = None,
+        called: str | None = None,
         **more: Any,
     ) -> None:
         values: dict[str, Any] = {
@@ -123,6 +127,7 @@ class NetworkSpec:
             "options": {**(options or {}), **more},
             "advice": checked_advice(advice),
             "weights": None if weights is None else os.fspath(weights),
+            "called": called,
             "recorded": None,
         }
         for name, value in values.items():
@@ -184,9 +189,9 @@ class NetworkSpec:
 
     @property
     def label(self) -> str:
-        """Its short name, with its options where it is named in words."""
+        """What it is called: its short name, with its options where it is named in words."""
         options = self.options if isinstance(self.what, str) else {}
-        return self.name + "".join(f" {name}={value}" for name, value in options.items())
+        return self.called or self.name + "".join(f" {name}={value}" for name, value in options.items())
 
     @property
     def digest(self) -> str | None:
@@ -196,7 +201,7 @@ class NetworkSpec:
 
     def replace(self, **changes: Any) -> Self:
         """Return the description with other sizes, budget, seed or options."""
-        kept = {**self.arguments, "options": self.options, "advice": self.advice}
+        kept = {**self.arguments, "options": self.options, "advice": self.advice, "called": self.called}
         made = type(self)(changes.pop("what", self.what), **{**kept, **changes})
         object.__setattr__(made, "recorded", self.recorded)
         return made

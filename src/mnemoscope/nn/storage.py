@@ -32,7 +32,11 @@ _FEW = 8
 
 
 def save(layer: nn.Module, path: str | Path) -> None:
-    """Write a registered network to `path` (safetensors): weights, name, options, type."""
+    """Write a registered network to `path` (safetensors): weights, name, options, type.
+
+    Of a model that a training returns (``run.model``) its network is written, without embedding and readout.
+    """
+    layer = getattr(layer, "network_within", layer)
     own = card(type(layer))
     if not isinstance(layer, Network) or own is None or get(own.name) is not public_class(type(layer)):
         raise UserError(

@@ -15,6 +15,7 @@ from mnemoscope.core.errors import UserError, expected
 from mnemoscope.nn import NetworkSpec
 from mnemoscope.nn.construction import DEFAULT_SIZES
 from mnemoscope.profiles.comparison import Comparison
+from mnemoscope.profiles.learned import before_and_after, names_run
 from mnemoscope.profiles.page import build_page
 from mnemoscope.profiles.row import SCHEMA, Row
 from mnemoscope.profiles.runner import Settings
@@ -23,6 +24,7 @@ from mnemoscope.profiles.subject import python_call
 from mnemoscope.profiles.summary import plain, summary
 from mnemoscope.profiles.verdict import Verdict, verdict
 from mnemoscope.report import Page
+from mnemoscope.training import Run
 
 __all__ = ["COMPARISON", "Profile", "compare", "profile", "read_profile"]
 
@@ -198,7 +200,8 @@ def profile(
     network
         A registry name, ``file.py:Class`` (which runs the file), ``file.safetensors``, a class or function that builds
         one, or any module, which `mnemoscope.adapt` understands. A module and a saved network are measured with
-        their own weights, all others with freshly initialised ones at several seeds.
+        their own weights, all others with freshly initialised ones at several seeds. The id or folder of a recorded
+        run: its network before and after training; a `mnemoscope.training.Run`: its trained network.
     hidden_size, input_size, num_layers
         Sizes of a network that is built; by default 64 units, one input, one layer.
     parameters, count
@@ -231,8 +234,11 @@ def profile(
     >>> found = ms.profile("rnn", hidden_size=8, quick=True)  # doctest: +SKIP
     >>> found.to_html("rnn.html")  # doctest: +SKIP
     """
+    if isinstance(network, str) and names_run(network):
+        specs, seed = before_and_after(network)
+        return _profiled(specs, Settings(quick, seed, seeds, budget, bounded=not full), fresh, html)
     spec = NetworkSpec(
-        network,
+        network.model.layer if isinstance(network, Run) else network,
         input_size=input_size,
         hidden_size=hidden_size,
         num_layers=num_layers,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -183,7 +183,7 @@ class CheckpointFolder:
     key
         The checksum of the run's configuration.
     keep
-        How many of the newest are kept, beside the best.
+        How many of the newest are kept, beside the best and that of step 0.
     """
 
     def __init__(self, folder: Path, key: str, keep: int = 2) -> None:
@@ -232,6 +232,15 @@ class CheckpointFolder:
             )
         return None
 
+    def whole(self) -> Iterator[Stored]:
+        """Yield every whole checkpoint, the oldest first; a damaged one is told of in a warning."""
+        for step in steps(self.folder):
+            if os.path.lexists(document_path(self.folder, step)):
+                try:
+                    yield read_checkpoint(self.folder, step, self.key)
+                except Damaged as problem:
+                    warn(f"{problem}; it is left out")
+
     def newest_best(self) -> Stored | None:
         """Return the newest whole checkpoint that was the best so far."""
         for step in reversed(self._best_steps()):
@@ -269,7 +278,7 @@ class CheckpointFolder:
 
     def _thin(self, best: int | None) -> None:
         there = steps(self.folder)
-        old = there[: -self.keep]
+        old = [step for step in there[: -self.keep] if step > 0]  # what a run began with stays in its record
         if not old:
             return
         if best is None:

@@ -75,6 +75,10 @@ class Record:
         stored = CheckpointFolder(self.folder / CHECKPOINTS, self.key).newest(self.details.checkpoint)
         return None if stored is None else stored.checkpoint
 
+    def checkpoints(self) -> list[Checkpoint]:
+        """Return every whole checkpoint, the oldest first; a damaged one is told of in a warning."""
+        return [each.checkpoint for each in CheckpointFolder(self.folder / CHECKPOINTS, self.key).whole()]
+
     def best(self) -> Checkpoint | None:
         """Return the newest checkpoint that was the best so far."""
         stored = CheckpointFolder(self.folder / CHECKPOINTS, self.key).newest_best()

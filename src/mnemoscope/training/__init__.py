@@ -19,6 +19,7 @@ from mnemoscope.training.options import Options
 from mnemoscope.training.populations import fit_population
 from mnemoscope.training.resuming import resume
 from mnemoscope.training.schedule import Plateau
+from mnemoscope.training.snapshots import Snapshot, snapshots
 from mnemoscope.training.state import Moment
 from mnemoscope.training.statistics import compare_paired, holm
 from mnemoscope.training.step import Step
@@ -35,6 +36,7 @@ __all__ = [
     "RMSprop",
     "Run",
     "Search",
+    "Snapshot",
     "Step",
     "build_model",
     "capacity",
@@ -46,6 +48,7 @@ __all__ = [
     "holm",
     "read_experiment",
     "resume",
+    "snapshots",
     "stream",
     "take_turns",
     "wilson",

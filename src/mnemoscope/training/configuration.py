@@ -13,8 +13,8 @@ from torch import nn
 
 from mnemoscope.core.errors import Description, UserError, expected
 from mnemoscope.nn.options import public_class
-from mnemoscope.nn.registry import card
-from mnemoscope.nn.spec import NETWORK_VERSION, NetworkSpec
+from mnemoscope.nn.registry import NETWORKS, card
+from mnemoscope.nn.spec import DEFAULT_SIZES, NETWORK_VERSION, NetworkSpec
 from mnemoscope.tasks import Task
 from mnemoscope.tasks import create as create_task
 from mnemoscope.training.model import Model
@@ -24,6 +24,7 @@ __all__ = [
     "VERSION",
     "describe_network",
     "describe_task",
+    "network_spec",
     "rebuild_layer",
     "rebuild_task",
     "spec_of",
@@ -54,8 +55,9 @@ def describe_task(task: Task) -> dict[str, Any]:
 def describe_network(layer: nn.Module) -> dict[str, Any]:
     """Return a network as JSON: name and options where it is in the table, else what can be said of it."""
     own = card(type(layer))
+    registered = own is not None and own.name in NETWORKS and NETWORKS[own.name] is public_class(type(layer))
     dtype = str(next(layer.parameters(), torch.zeros(())).dtype).removeprefix("torch.")
-    if own is not None and hasattr(layer, "options"):
+    if registered and own is not None and hasattr(layer, "options"):
         options: Any = layer.options
         if _is_json(options):
             return {"name": own.name, "options": options, "dtype": dtype}
@@ -125,6 +127,11 @@ def rebuild_layer(spec: Mapping[str, Any]) -> Any:
     UserError
         If it was given as an object, or its file changed since it was recorded.
     """
+    return network_spec(spec).build().to(getattr(torch, spec["dtype"]))
+
+
+def network_spec(spec: Mapping[str, Any]) -> NetworkSpec:
+    """Return the description of the network of a configuration, or raise when it was given as an object."""
     if "options" not in spec:
         raise UserError(
             f"the network {spec['name']} was given as an object and cannot be built again from the record; "
@@ -132,9 +139,9 @@ def rebuild_layer(spec: Mapping[str, Any]) -> Any:
         )
     described = {name: spec[name] for name in ("options", "digest") if name in spec}
     options = dict(described["options"])
-    described |= {name: options.pop(name) for name in ("advice", "weights") if name in options} | {"options": options}
-    network = NetworkSpec.from_dict({"version": NETWORK_VERSION, "what": spec["name"], **described})
-    return network.build().to(getattr(torch, spec["dtype"]))
+    own = (*DEFAULT_SIZES, "advice", "weights")
+    described |= {name: options.pop(name) for name in own if options.get(name) is not None} | {"options": options}
+    return NetworkSpec.from_dict({"version": NETWORK_VERSION, "what": spec["name"], **described})
 
 
 def _given(readout: Any) -> dict[str, str]:

@@ -46,6 +46,11 @@ class Model(nn.Module):
         self._causal = bool(getattr(self.layer, "causal", True))
         self._vectors = len(getattr(self.layer, "input_shape", (1,))) == 1
 
+    @property
+    def network_within(self) -> nn.Module:
+        """The layer, which `mnemoscope.nn.save` writes."""
+        return self.layer
+
     def arranged(self, inputs: Any) -> Any:
         """Return the inputs as the layer reads them: steps that are matrices or images flattened for one of vectors."""
         if not self._vectors:
