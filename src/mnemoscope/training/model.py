@@ -47,7 +47,7 @@ class Model(nn.Module):
         self._vectors = len(getattr(self.layer, "input_shape", (1,))) == 1
 
     @property
-    def network_within(self) -> nn.Module:
+    def network_within(self) -> Any:
         """The layer, which `mnemoscope.nn.save` writes."""
         return self.layer
 
