@@ -367,8 +367,12 @@ def test_a_network_that_does_not_take_the_length():
             return (self.inner(x) + self.places[torch.arange(x.shape[1])]).cumsum(1)
 
     assert resources(Positions(), **SHORT).exponent == pytest.approx(1.0, abs=0.2)
-    with pytest.raises(UserError, match="the network cannot run 128 steps: .*; give other lengths"):
-        resources(Positions())
+    found = resources(Positions())
+    assert found.lengths.tolist() == [8, 16, 32, 64]
+    assert found.assumptions[0] == "it does not take 1024 steps, and was run on at most 64"
+    only = resources(ms.adapt(Positions(), kind="sequence", length=24), **SHORT)
+    assert only.lengths.tolist() == [24]
+    assert np.isnan(only.exponent)
 
 
 def test_more_memory_than_is_allowed(monkeypatch):

@@ -75,7 +75,7 @@ def test_a_backward_pass_that_fails_is_noticed():
 
 def test_the_future_is_noticed():
     (said,) = check_network(ms.nn.RNN(1, 2, bidirectional=True), "it")
-    assert said.startswith("it is not causal, and what asks how long it remembers does not apply")
+    assert said.startswith("it is not causal, and only its last output is asked what it remembers")
 
 
 def test_classifiers_have_no_steps_to_check():

@@ -92,7 +92,8 @@ def test_a_relational_network_has_its_card_and_relations_and_the_rest_with_the_r
     assert len(page.absent) == 7
     assert dict(page.absent).pop("Symbols that training never showed") == "not asked for: --train"
     assert {reason for _, reason in page.absent[:-1]} == {
-        "it takes networks of kind recurrent, and this one is of kind relational"
+        "it takes networks of kind recurrent, and this one is of kind relational",
+        "it takes networks of kind recurrent or sequence, and this one is of kind relational",
     }
     assert "own precision" in page.methods
     (tmp_path / "x.json").write_text(json.dumps(found.to_dict(), allow_nan=False))

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from mnemoscope.measures.hankel import *
     from mnemoscope.measures.lyapunov import *
     from mnemoscope.measures.machine_memory import *
+    from mnemoscope.measures.outputs import *
     from mnemoscope.measures.parity.forms import *
     from mnemoscope.measures.parity.reference import *
     from mnemoscope.measures.rac_graph.contraction import *
@@ -63,6 +64,7 @@ _FILES = {
     "hankel": ("HankelValues", "balanced_truncation", "hankel_singular_values"),
     "lyapunov": ("LyapunovExponents", "lyapunov_exponents"),
     "machine_memory": ("MemoryUse", "memory_use"),
+    "outputs": ("OutputMemory", "output_memory"),
     "parity.forms": ("ModeParity", "mode_parity"),
     "parity.reference": ("ReferenceParity", "reference_parity"),
     "rac_graph.contraction": ("contract_rac", "to_quimb"),

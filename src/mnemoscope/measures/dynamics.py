@@ -353,11 +353,12 @@ def prepare(network: nn.Module | Dynamics, *, what: str, device: str | None = No
     if twin.grows and twin.capacity is None:
         twin.capacity = ROOM
     apply: Any = twin._apply  # Module.double leaves complex parameters in single precision
-    apply(_in_double_precision)
+    apply(in_double_precision)
     return twin if device is None else twin.to(device)
 
 
-def _in_double_precision(tensor: Tensor) -> Tensor:
+def in_double_precision(tensor: Tensor) -> Tensor:
+    """Return a parameter or buffer in double precision, complex or real; integers stay."""
     if tensor.is_complex():
         return tensor.to(torch.complex128)
     return tensor.to(torch.float64) if tensor.is_floating_point() else tensor

@@ -43,6 +43,7 @@ HOMES = {
     "mode-parity": "parity.forms",
     "network-fisher": "fisher.network",
     "odd-even-rank": "tensor_train.odd_even",
+    "output-memory": "outputs",
     "polynomial-degree": "degree",
     "pseudospectrum": "spectral.pseudo",
     "queue-fisher": "fisher.queue",

@@ -22,11 +22,20 @@ class SequenceNetwork(Network):
     A subclass sets `input_size`, `output_size`, `batch_first`, `causal`, and runs whole sequences.
     """
 
+    @property
+    def answers_once(self) -> bool:
+        """Whether it answers whole sequences with one output each, so that outputs at steps are those of prefixes."""
+        return False
+
     @abstractmethod
     def run(
         self, x: Float[Tensor, "time batch input"], lengths: Int[Tensor, " batch"] | None
     ) -> Float[Tensor, "time batch output"]:
         """Run whole sequences. `lengths` says where padded ones end, and the output is zero from there on."""
+
+    def last(self, x: Float[Tensor, "time batch input"]) -> Float[Tensor, "batch output"]:
+        """Return the output at the last step of whole sequences."""
+        return self.run(x, None)[-1]
 
     def forward(self, input: Tensor, lengths: Any = None) -> Tensor:
         """Run the network over `input`.

@@ -60,7 +60,9 @@ def understood(
     except UserError as error:
         raise _remedied(module, advice, error) from error
     if hasattr(network, "guesses"):
-        network.guesses = (*network.guesses, *_said(advice), *notes)
+        done = (*_said(advice), *notes)
+        network.guesses = (*network.guesses, *done)
+        network.reading = "; ".join([network.reading, *done])
     return network
 
 

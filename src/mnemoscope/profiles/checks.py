@@ -91,6 +91,7 @@ def _other_forms(network: Any, x: Tensor) -> list[Tensor]:
 
 def _input(network: Any, grad: bool = False, seed: int = 0, steps: int = _STEPS) -> Tensor:
     like = next((p for p in network.parameters() if p.is_floating_point()), torch.zeros(()))
+    steps = getattr(network, "fixed_length", None) or steps
     shape = (_BATCH, steps) if getattr(network, "batch_first", False) else (steps, _BATCH)
     sizes = getattr(network, "input_shape", (network.input_size,))
     x = torch.randn(*shape, *sizes, generator=torch.Generator().manual_seed(seed))
@@ -228,7 +229,7 @@ def _causal(network: Any, name: str) -> str:
     if getattr(network, "causal", True):
         return ""
     why = getattr(network, "future", "") or "it reads the future"
-    return f"{name} is not causal, and what asks how long it remembers does not apply: {why}"
+    return f"{name} is not causal, and only its last output is asked what it remembers: {why}"
 
 
 def brief(error: BaseException) -> str:

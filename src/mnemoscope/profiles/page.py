@@ -111,6 +111,8 @@ def build_page(
 def read_as(row: Row) -> str:
     """Say in a line what a network was taken for, and how well its forms agree."""
     network = row.network
+    if network.reading:  # a stranger's module, which was compared with the original
+        return network.reading
     inputs = "" if network.input_size is None else f", {_count(network.input_size, 'input')} a step"
     state = "" if network.state_size is None else f", a state of {network.state_size:,} numbers"
     guessed = f" ({'; '.join(network.guesses[:2])})" if network.guesses else ""

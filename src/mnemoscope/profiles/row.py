@@ -159,6 +159,7 @@ class NetworkFacts(_Document):
     source: str = ""
     guesses: tuple[str, ...] = field(default=(), metadata={"read": tuple})
     agreement: float | None = field(default=None, metadata={"optional": True})
+    reading: str | None = field(default=None, metadata={"optional": True})
 
     @property
     def given(self) -> bool:

@@ -116,6 +116,8 @@ class Runner:
         How much work to do.
     store
         Where results are kept, and taken up from.
+    beside_blocks
+        Whether they are measured as the company of a block without a state.
 
     Attributes
     ----------
@@ -131,7 +133,15 @@ class Runner:
         Rows that the networks are judged beside, by which further seeds are chosen; None: nothing is judged yet.
     """
 
-    def __init__(self, specs: Sequence[NetworkSpec], settings: Settings, store: Store | None = None) -> None:
+    def __init__(
+        self,
+        specs: Sequence[NetworkSpec],
+        settings: Settings,
+        store: Store | None = None,
+        *,
+        beside_blocks: bool = False,
+    ) -> None:
+        self.beside_blocks = beside_blocks
         self.settings = settings
         self.store = store or Store()
         self.interrupted = False
@@ -149,6 +159,8 @@ class Runner:
     def add(self, specs: Iterable[NetworkSpec]) -> None:
         """Measure these networks too."""
         self.subjects += [self._prepared(spec) for spec in specs]
+        kinds = {each.facts.kind for each in self.subjects} | ({"sequence"} if self.beside_blocks else set())
+        self.sections = tuple(each.among(kinds) for each in self.sections)
 
     def plan(self) -> list[Piece]:
         """Return the work in its order, with an estimate of its time: first every section once, then further seeds."""

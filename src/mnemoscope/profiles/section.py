@@ -23,10 +23,10 @@ import importlib
 import inspect
 import pkgutil
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from mnemoscope.core.errors import MnemoscopeError
 from mnemoscope.core.registry import Registry
@@ -264,6 +264,10 @@ class ProfileSection(ABC):
     def lead(self) -> Quantity | None:
         """The quantity that stands for the section in a summary."""
         return self.quantity(self.leading) if self.leading else next(iter(self.quantities), None)
+
+    def among(self, kinds: Collection[str | None]) -> Self:
+        """Return the section for a profile of networks of these kinds, which may ask more of one beside another."""
+        return self
 
     def concerns(self, facts: NetworkFacts) -> bool:
         """Whether the profile of a network names the section, with its results or with the reason against it."""

@@ -52,6 +52,7 @@ def facts_of(spec: NetworkSpec, network: Any) -> NetworkFacts:
         source=source_of(spec),
         guesses=tuple(getattr(network, "guesses", ())),
         agreement=forms_agree(network),
+        reading=getattr(network, "reading", None) or None,
     )
 
 

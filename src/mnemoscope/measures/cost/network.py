@@ -11,10 +11,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from mnemoscope.core.errors import Description, expected, positive_int
+from mnemoscope.core.errors import Description, UserError, expected, positive_int
 from mnemoscope.core.memory import human
 from mnemoscope.core.result import Result, result
-from mnemoscope.measures.cost.step import SteppedNetwork, step_costs, training_memory
+from mnemoscope.measures.cost.step import SteppedNetwork, call, step_costs, training_memory
 from mnemoscope.measures.dynamics import Dynamics, few_threads
 from mnemoscope.measures.growth import growth_exponent, slope
 from mnemoscope.measures.registry import Cost, measure
@@ -215,6 +215,7 @@ def resources(
     positive_int("batch", batch)
     positive_int("repeats", repeats)
     subject = _copy(network)
+    asked, steps = steps, _taken(subject, steps)
     cuda = sorted({p.device.index or 0 for p in subject.parameters() if p.device.type == "cuda"})
     with few_threads(getattr(subject, "state_size", None) or subject.output_size), torch.random.fork_rng(cuda):
         torch.manual_seed(_seed(seed))
@@ -224,11 +225,12 @@ def resources(
         if grows:
             subject.capacity = steps[-1]
         spent = step_costs(subject.eval(), x, steps, repeats)
-    grid = np.array(steps, dtype=float)
+    grid, several = np.array(steps, dtype=float), len(steps) > 1
     return Resources(
         status="estimate",
         digits=None,
         assumptions=(
+            *(() if steps == asked else (f"it does not take {asked[-1]} steps, and was run on at most {steps[-1]}",)),
             *((f"steps are those of a memory with room for {steps[-1]}",) if grows else ()),
             *_assumptions(subject, x, spent.uncounted),
         ),
@@ -247,9 +249,9 @@ def resources(
         step_p50=np.array(spent.p50),
         step_p99=np.array(spent.p99),
         memory=np.array(saved),
-        exponent=growth_exponent(grid, np.array(saved, dtype=float)),
-        work_exponent=growth_exponent(grid, np.array(spent.work)),
-        time_exponent=slope(grid, np.array(spent.p50)),
+        exponent=growth_exponent(grid, np.array(saved, dtype=float)) if several else float("nan"),
+        work_exponent=growth_exponent(grid, np.array(spent.work)) if several else float("nan"),
+        time_exponent=slope(grid, np.array(spent.p50)) if several else float("nan"),
         batch=batch,
         uncounted=tuple(sorted(spent.uncounted)),
     )
@@ -269,6 +271,25 @@ def _copy(network: Any) -> SteppedNetwork:
 def _inputs(network: SteppedNetwork, steps: int, batch: int) -> Tensor:
     like = next((p for p in network.parameters() if p.is_floating_point()), torch.zeros(()))
     return torch.randn(steps, batch, *network.input_shape, dtype=like.dtype).to(like.device)
+
+
+def _taken(network: SteppedNetwork, steps: list[int]) -> list[int]:
+    """Return the lengths, shorter where a stranger's module takes none of these: its only one, or half and half."""
+    only = getattr(network, "fixed_length", None)
+    if only is not None:
+        return [only]
+    if not hasattr(network, "module"):
+        return steps
+    found = steps
+    while len(set(found)) == len(steps) and found[0] > 0:
+        try:
+            with torch.no_grad():
+                call(network, _inputs(network, found[-1], 1))
+        except UserError:  # a table of positions may end before
+            found = [length // 2 for length in found]
+        else:
+            return found
+    return steps
 
 
 def _checked_lengths(lengths: Any) -> list[int]:

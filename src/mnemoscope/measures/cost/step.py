@@ -47,8 +47,10 @@ _CALLS, _FEWEST, _SECONDS = 100, 5, 0.25
 
 
 def call(network: SteppedNetwork, x: Tensor) -> Tensor:
-    """Return the output for whole sequences `x`, (time, batch, input)."""
+    """Return the output for whole sequences `x`, (time, batch, input); of a network that answers once, its answer."""
     try:
+        if isinstance(network, SequenceNetwork) and network.answers_once:
+            return network.last(x)
         returned = network(x.transpose(0, 1) if network.batch_first else x)
     except UserError:
         raise

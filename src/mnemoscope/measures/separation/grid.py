@@ -19,12 +19,13 @@ from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 from mnemoscope.core.errors import UserError
 from mnemoscope.core.ring import PRIMES, Prime, Ring
+from mnemoscope.measures.blackbox import Blackbox
 from mnemoscope.measures.separation.inputs import Templates
 from mnemoscope.nn import state as states
 from mnemoscope.nn.networks.rac import RAC
 from mnemoscope.nn.recurrent import Recurrent
 
-__all__ = ["Polynomial", "RingWalk", "StepWalk", "Walk", "evaluate_grid", "exact_rank", "matricise"]
+__all__ = ["Polynomial", "RingWalk", "StepWalk", "Walk", "WholeWalk", "evaluate_grid", "exact_rank", "matricise"]
 
 _ROWS = 1 << 13  # prefixes per batch
 
@@ -152,6 +153,39 @@ class StepWalk(Walk):
         """Return the states of some prefixes."""
         before = (slice(None),) * self.network.batch_axis
         return tree_map(lambda leaf: leaf[(*before, rows)], state)
+
+
+class WholeWalk(Walk):
+    """Whole sequences of a network without a state: a prefix is kept as its inputs, and run when it is complete.
+
+    Parameters
+    ----------
+    box
+        The network.
+    templates
+        K rows of inputs.
+    unit
+        Which output is recorded, or which ones.
+    """
+
+    dtype = np.dtype(np.float64)
+
+    def __init__(self, box: Blackbox, templates: Tensor, unit: int | Sequence[int]) -> None:
+        self.outputs = () if isinstance(unit, int) else (len(unit),)
+        self.box, self.templates, self.unit = box, templates, unit
+        self.count = len(templates)
+
+    def extend(self, state: Any, batch: int, last: bool = False) -> tuple[np.ndarray, Any]:
+        """Continue each prefix by every template."""
+        now = self.templates.repeat(batch, 1).unsqueeze(0)
+        state = now if state is None else torch.cat([state.repeat_interleave(self.count, dim=1), now])
+        if not last:
+            return np.empty((0, *self.outputs)), state
+        return self.box.answers(state)[:, self.unit].cpu().numpy(), state
+
+    def take(self, state: Any, rows: slice) -> Any:
+        """Return some prefixes."""
+        return state[:, rows]
 
 
 def evaluate_grid(walk: Walk, horizon: int) -> np.ndarray:

@@ -14,9 +14,18 @@ from torch import nn
 from mnemoscope.core.errors import UserError, positive_int
 from mnemoscope.core.result import Result, result
 from mnemoscope.core.ring import PRIMES, Prime, Real
+from mnemoscope.measures.blackbox import Blackbox
 from mnemoscope.measures.dynamics import Dynamics, prepare
 from mnemoscope.measures.registry import Cost, measure
-from mnemoscope.measures.separation.grid import Polynomial, RingWalk, StepWalk, evaluate_grid, exact_rank, matricise
+from mnemoscope.measures.separation.grid import (
+    Polynomial,
+    RingWalk,
+    StepWalk,
+    WholeWalk,
+    evaluate_grid,
+    exact_rank,
+    matricise,
+)
 from mnemoscope.measures.separation.inputs import (
     Templates,
     check_unit,
@@ -28,6 +37,7 @@ from mnemoscope.measures.separation.inputs import (
 from mnemoscope.measures.separation.singular_values import SingularValues, lost, scaled, singular_values_of
 from mnemoscope.nn.networks.rac import RAC
 from mnemoscope.nn.recurrent import Recurrent
+from mnemoscope.nn.sequence import SequenceNetwork
 from mnemoscope.theory.formulas.separation import separation_lower, separation_upper
 
 if TYPE_CHECKING:
@@ -163,7 +173,7 @@ _COST = Cost(
 )
 
 
-@measure("separation-rank", kinds=("recurrent",), needs=(), cost=_COST)
+@measure("separation-rank", kinds=("recurrent", "sequence"), needs=(), cost=_COST)
 def separation_rank(
     network: nn.Module | Dynamics,
     horizon: int,
@@ -191,7 +201,7 @@ def separation_rank(
     Parameters
     ----------
     network
-        A recurrent network, or a module that `mnemoscope.adapt` understands.
+        A causal network with or without a state, or a module that `mnemoscope.adapt` understands.
     horizon
         Steps T of a sequence.
     templates
@@ -217,8 +227,8 @@ def separation_rank(
     >>> found.rank, found.lower, found.upper, found.shape
     (8, 4, 8, (27, 27))
     """
-    twin = prepare(network, what=_WHAT)
-    horizon = positive_int("horizon", horizon)
+    twin = _prepared(network)
+    horizon = _steps(twin, positive_int("horizon", horizon))
     start = start_set(partition, horizon)
     rows = template_rows(templates, twin.input_size, seed)
     check_unit(unit, twin.output_size)
@@ -265,8 +275,28 @@ def separation_rank(
     )
 
 
-def _walk(network: Recurrent, rows: Templates, unit: int | Sequence[int]) -> RingWalk | StepWalk:
+def _prepared(network: nn.Module | Dynamics) -> Recurrent | SequenceNetwork:
+    """Return a copy in float64, or in its own precision where a block takes no other."""
+    from mnemoscope.nn.adapt import adapt
+
+    known = isinstance(network, Recurrent | SequenceNetwork | Dynamics) or not isinstance(network, nn.Module)
+    found = network if known else adapt(network)
+    return Blackbox.of(found, _WHAT).network if isinstance(found, SequenceNetwork) else prepare(found, what=_WHAT)
+
+
+def _steps(network: Recurrent | SequenceNetwork, horizon: int) -> int:
+    only = getattr(network, "fixed_length", None)
+    if only not in (None, horizon):
+        raise UserError(f"{_WHAT} over {horizon} steps needs a network that takes so many, and this one takes {only}")
+    return horizon
+
+
+def _walk(
+    network: Recurrent | SequenceNetwork, rows: Templates, unit: int | Sequence[int]
+) -> RingWalk | StepWalk | WholeWalk:
     """Return steps in float64: of a polynomial network in the ring of reals."""
+    if isinstance(network, SequenceNetwork):
+        return WholeWalk(Blackbox.of(network, _WHAT), torch.as_tensor(rows, dtype=torch.float64), unit)
     if getattr(network, "polynomial", False):
         exact, ring = cast(Polynomial, network), Real()
         return RingWalk(exact, ring, exact.exact_weights(ring), rows, unit)
@@ -274,7 +304,9 @@ def _walk(network: Recurrent, rows: Templates, unit: int | Sequence[int]) -> Rin
     return StepWalk(network, torch.as_tensor(rows, dtype=torch.float64, device=like.device), unit)
 
 
-def _mean_entropy(network: Recurrent, rows: Templates, horizon: int, start: tuple[int, ...]) -> float | None:
+def _mean_entropy(
+    network: Recurrent | SequenceNetwork, rows: Templates, horizon: int, start: tuple[int, ...]
+) -> float | None:
     """Return the mean of the outputs' entropies; outputs that are zero everywhere, or leave float64, are left out."""
     units = np.unique(np.linspace(0, network.output_size - 1, min(network.output_size, _OUTPUTS)).round().astype(int))
     with np.errstate(over="ignore", invalid="ignore"):
@@ -285,7 +317,7 @@ def _mean_entropy(network: Recurrent, rows: Templates, horizon: int, start: tupl
 
 
 def _spectra(
-    network: Recurrent,
+    network: Recurrent | SequenceNetwork,
     rows: Templates,
     horizon: int,
     start: tuple[int, ...],
@@ -303,7 +335,7 @@ def _spectra(
 
 
 def _bounds(
-    network: Recurrent, rows: Templates, horizon: int, start: tuple[int, ...], largest: int
+    network: Recurrent | SequenceNetwork, rows: Templates, horizon: int, start: tuple[int, ...], largest: int
 ) -> tuple[int | None, int | None, int]:
     """Return the bounds of a RAC, and what the rank on this very grid cannot exceed.
 
@@ -326,7 +358,7 @@ def _bounds(
     return min(lower, upper), upper, ceiling
 
 
-def _exactly(exact: bool | None, network: Recurrent) -> bool:
+def _exactly(exact: bool | None, network: Recurrent | SequenceNetwork) -> bool:
     polynomial = bool(getattr(network, "polynomial", False))
     if exact and not polynomial:
         name = type(getattr(network, "module", network)).__name__

@@ -228,6 +228,15 @@ class AdaptedSequence(_Adapted, SequenceNetwork):
         ended = torch.arange(x.shape[0], device=x.device)[:, None] >= lengths.to(x.device)
         return y.masked_fill(ended[..., None], 0.0)
 
+    @property
+    def answers_once(self) -> bool:
+        """Whether the module answers once, after the last step."""
+        return self._call.prefixes
+
+    def last(self, x: Float[Tensor, "time batch input"]) -> Float[Tensor, "batch output"]:
+        """Return the output at the last step: of a module that answers once, by one call."""
+        return self._call.answer(self.module, x) if self.answers_once else super().last(x)
+
     def _whole(self, x: Tensor) -> Tensor:
         return self._call.outputs(self.module, x)
 

@@ -136,8 +136,12 @@ class Call:
         """Return the outputs (time, batch, output) of a module that is called without a state."""
         if not self.prefixes:
             return self.output_of(self.returned(module, x))
-        answers = (pick(self.returned(module, x[: t + 1]), self.output) for t in range(len(x)))
-        return torch.stack([answer.flatten(1) for answer in answers])
+        return torch.stack([self.answer(module, x[: t + 1]) for t in range(len(x))])
+
+    def answer(self, module: nn.Module, x: Tensor) -> Tensor:
+        """Return the one answer (batch, output) to whole sequences, of a module that gives no other."""
+        found: Tensor = pick(self.returned(module, x), self.output)
+        return found.flatten(1)
 
     def state_of(self, returned: Any) -> Any:
         """Return the state as the module gives it."""

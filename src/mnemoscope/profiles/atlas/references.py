@@ -80,14 +80,17 @@ def measuring(facts: NetworkFacts, settings: Settings, *, fresh: bool = False) -
         All of them, as thoroughly as the network, however long it takes; else those for which there is time, as a first
         look measures.
     """
-    if facts.kind != "recurrent" or not facts.parameters:
+    if facts.kind not in ("recurrent", "sequence") or not facts.parameters:
         return None
+    block = facts.kind == "sequence"
     chosen = dataclasses.replace(
         settings, quick=settings.quick or not fresh, budget=None, train_minutes=None, bounded=False
     )
-    runner = Runner([], chosen, Store(_cache(facts, chosen)))
+    runner = Runner([], chosen, Store(_cache(facts, chosen)), beside_blocks=block)
     if not fresh:
         runner.sections = tuple(one for one in runner.sections if any(each.axis for each in one.quantities))
+    if block:  # of the others only what a block can be asked as well
+        runner.sections = tuple(one for one in runner.sections if "sequence" in one.kinds)
     for name in REFERENCES if fresh else _TELLING:
         before = len(runner.subjects)
         try:
@@ -130,7 +133,7 @@ def about(subject: Row, references: Sequence[Row], measured: bool) -> str:
     """Say where the references come from, how near their numbers of parameters are, and how to get them if none are."""
     own = f"{subject.network.parameters:,} parameters"
     if not references:
-        if subject.network.kind != "recurrent":
+        if subject.network.kind not in ("recurrent", "sequence"):
             return "There are no references of its kind."
         return f"No references of {own} and {subject.network.input_size} inputs are known; --fresh measures them."
     counts = sorted(row.network.parameters for row in references)

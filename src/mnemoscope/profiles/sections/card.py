@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -88,9 +89,9 @@ class IdentityCard(ProfileSection):
                 "parameters": parameters,
                 "state_size": Scalar(value=size, note=growing),
                 "multiply_adds": Scalar(value=float(found.multiply_adds)),
-                "step_microseconds": Scalar(value=1e6 * float(found.step_p50[-1])),
-                "growth_exponent": Scalar(value=found.exponent),
-                "work_exponent": Scalar(value=found.work_exponent),
+                "step_microseconds": _timed(1e6 * float(found.step_p50[-1]), "it cannot be streamed"),
+                "growth_exponent": _timed(found.exponent),
+                "work_exponent": _timed(found.work_exponent),
             },
             data={"lengths": found.lengths, "memory": found.memory, "work": found.work},
             notes=found.assumptions,
@@ -135,6 +136,10 @@ class IdentityCard(ProfileSection):
             return f"{owner}{_identity(row)}."
         size = "No state of fixed size" if state.value is None else f"A state of {number(state.value, 6)} numbers"
         return f"{owner}{size}, {number(work.value, 6)} multiply-adds and {spoken(time)} µs per step."
+
+
+def _timed(value: float, why: str = "it takes one number of steps only") -> Scalar:
+    return Scalar(value=None, note=why) if math.isnan(value) else Scalar(value=value)
 
 
 def _without_steps(network: Any) -> tuple[str, ...]:

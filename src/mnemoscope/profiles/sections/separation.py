@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Collection, Sequence
+from typing import Any, Self
 
 from mnemoscope.measures import SeparationRank
 from mnemoscope.profiles.drawing import SectionView
@@ -63,6 +63,7 @@ class Separation(ProfileSection):
     others; ``soft_T`` is soft for all, and what networks of both sorts can be compared by.
     """
 
+    kinds = ("recurrent", "sequence")
     needs_causal = True
     version = 2
     averaged = ("ranks", "soft")
@@ -74,9 +75,18 @@ class Separation(ProfileSection):
     quantities = (*map(_rank, HORIZONS), *map(_soft_rank, HORIZONS))
     leading = f"soft_{HORIZONS[-1]}"
 
+    rebuilds = True
+    """Whether networks are built again with three inputs; beside a block, whose width is its input's, all stay."""
+
+    def among(self, kinds: Collection[str | None]) -> Self:
+        """Return the section for networks of these kinds."""
+        found = type(self)()
+        found.rebuilds = "sequence" not in kinds
+        return found
+
     def calls(self, context: Context) -> tuple[Call, ...]:
         """Return the measure at every horizon: on one-hot inputs of three, or on random ones where d is fixed."""
-        if context.rebuild is not None and context.facts.input_size != _TEMPLATES:
+        if self.rebuilds and context.rebuild is not None and context.facts.input_size != _TEMPLATES:
             return tuple(Call("separation-rank", {"horizon": steps, "every": True}, _TEMPLATES) for steps in HORIZONS)
         more = {} if context.facts.input_size == _TEMPLATES else {"templates": _TEMPLATES}
         return tuple(Call("separation-rank", {"horizon": steps, "every": True, **more}) for steps in HORIZONS)
