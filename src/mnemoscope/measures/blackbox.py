@@ -104,7 +104,7 @@ class Blackbox:
     def answers(self, x: Float[Tensor, "time batch input"]) -> Float[Tensor, "batch output"]:
         """Return the outputs at the last step in float64, some sequences after the others."""
         at_once = max(1, _NUMBERS // (len(x) * (x.shape[2] + self.network.output_size)))
-        return torch.cat([self.last(part).double() for part in x.split(at_once, dim=1)])
+        return torch.cat([self.last(part).double() for part in torch.split(x, at_once, dim=1)])
 
     def jacobian(
         self, x: Float[Tensor, "time batch input"], units: list[int]

@@ -277,10 +277,11 @@ def separation_rank(
 
 def _prepared(network: nn.Module | Dynamics) -> Recurrent | SequenceNetwork:
     """Return a copy in float64, or in its own precision where a block takes no other."""
-    from mnemoscope.nn.adapt import adapt
+    found: Any = network
+    if isinstance(network, nn.Module) and not isinstance(network, Recurrent | SequenceNetwork):
+        from mnemoscope.nn.adapt import adapt  # only strangers need it
 
-    known = isinstance(network, Recurrent | SequenceNetwork | Dynamics) or not isinstance(network, nn.Module)
-    found = network if known else adapt(network)
+        found = adapt(network)
     return Blackbox.of(found, _WHAT).network if isinstance(found, SequenceNetwork) else prepare(found, what=_WHAT)
 
 
