@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 
 import mnemoscope as ms
-from mnemoscope.measures.tracking import state_tracking_witness
+from mnemoscope.measures.tracking.witness import state_tracking_witness
 from mnemoscope.report.chart import save
 
 

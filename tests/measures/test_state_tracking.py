@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import mnemoscope as ms
 from mnemoscope.core.errors import UserError
 from mnemoscope.core.ring import Real
-from mnemoscope.measures.tracking import state_tracking_witness
+from mnemoscope.measures.tracking.witness import state_tracking_witness
 from mnemoscope.theory import confused_difference, product_tracker, unrolled_matrix
 
 

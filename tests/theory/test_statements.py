@@ -445,11 +445,12 @@ def test_deep_linear_networks_are_wide_ones():
 
 
 POSITIVE, MODULAR, SOLVABLE = "tracking-positive-eigenvalues", "tracking-real-eigenvalues", "tracking-solvable"
+FIXED = "tracking-fixed-transitions"
 DECLARED = {
     **{key: {POSITIVE, MODULAR, SOLVABLE, "recall-keys"} for key in ["gla", "hgrn2", "mamba2"]},
     **{key: {POSITIVE, MODULAR, SOLVABLE} for key in ["mamba", "mingru", "minlstm", "rglru", "mlstm"]},
-    **{key: {SOLVABLE} for key in ["lru", "s4", "s4d"]},
-    "retnet": {SOLVABLE, "recall-keys"},
+    **{key: {FIXED, SOLVABLE} for key in ["lru", "s4", "s4d"]},
+    "retnet": {FIXED, SOLVABLE, "recall-keys"},
     **{key: {POSITIVE, "recall-keys", "recall-delta-rule"} for key in ["deltanet", "gated-deltanet"]},
     "rwkv7": {"recall-keys"},
     **{key: set() for key in ["slstm", "gru", "transformer"]},

@@ -120,6 +120,8 @@ REFUTATIONS = {
     "matrix-normal-formula": (formulas.matrix_fisher, "normal_matrix_fisher_total", times(1.001)),
     "matrix-stability": (measures, "matrix_fisher_memory", accepts_everything),
     "sharper-triangular-bound": (formulas.fisher, "triangular_fisher_bounds", times(3)),
+    "tracking-fixed-transitions": (tracking, "_forgotten", lambda _: lambda *a: 1.0),
+    "tracking-one-real-layer": (tracking, "_periods", lambda _: lambda *a, **o: [3]),
     "tracking-positive-eigenvalues": (tracking, "_periods", lambda _: lambda *a, **o: [2, 2, 2][: a[1]]),
     "tracking-real-eigenvalues": (tracking, "_periods", lambda _: lambda *a, **o: [2, 3, 3][: a[1]]),
     "tt-generic-rank": (formulas.tensor_train, "generic_odd_even_rank", times(2)),

@@ -45,7 +45,8 @@ if TYPE_CHECKING:
     from mnemoscope.measures.tensor_train.cores import *
     from mnemoscope.measures.tensor_train.cp import *
     from mnemoscope.measures.tensor_train.odd_even import *
-    from mnemoscope.measures.tracking import *
+    from mnemoscope.measures.tracking.gate import *
+    from mnemoscope.measures.tracking.witness import *
 
 _FILES = {
     "attention_weights": ("AttentionWeights", "attention"),
@@ -89,7 +90,8 @@ _FILES = {
     "tensor_train.cores": ("tt_ranks",),
     "tensor_train.cp": ("CPRank", "cp_rank"),
     "tensor_train.odd_even": ("OddEvenRank", "odd_even_rank"),
-    "tracking": ("StateTrackingWitness", "state_tracking_witness"),
+    "tracking.gate": ("DYCK", "Exclusion", "TrackingGate", "tracking_gate"),
+    "tracking.witness": ("StateTrackingWitness", "state_tracking_witness"),
 }
 """The public names of each file. `tests/measures/test_registry.py` compares them with what the files export."""
 

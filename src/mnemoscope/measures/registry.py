@@ -54,8 +54,9 @@ HOMES = {
     "separation-rank": "separation.rank",
     "separation-saturation": "separation.saturation",
     "spectrum": "spectral.matrix",
-    "state-tracking-witness": "tracking",
+    "state-tracking-witness": "tracking.witness",
     "tensor-network": "rac_graph.cut",
+    "tracking": "tracking.gate",
 }
 """The file of each measure, imported when the measure is asked for. `tests/measures/test_registry.py` keeps it true."""
 

@@ -89,8 +89,9 @@ class Network(DeclaredModule, ABC):
     def transitions(self) -> str:
         """What A(x) is made of where the state obeys h_t = A(x_t) h_{t-1} + b(x_t): theorems say what that can track.
 
-        ``"non-negative"`` (diagonal, of at least 0), ``"real diagonal"``, ``"complex diagonal"``, ``"projections"``
-        (I - b k k^T, b at most 1), ``"reflections"`` (b at most 2); empty for all others.
+        ``"non-negative"`` (diagonal, of at least 0), ``"real diagonal"``, ``"fixed diagonal"`` (complex, the same at
+        every input), ``"projections"`` (I - b k k^T, b at most 1), ``"reflections"`` (b at most 2); empty for all
+        others.
         """
         return ""
 

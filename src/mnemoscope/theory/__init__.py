@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from mnemoscope.theory.formulas.degree import *
     from mnemoscope.theory.formulas.fisher import *
     from mnemoscope.theory.formulas.gradients import *
+    from mnemoscope.theory.formulas.groups import *
     from mnemoscope.theory.formulas.linear import *
     from mnemoscope.theory.formulas.matrix_fisher import *
     from mnemoscope.theory.formulas.rac_graph import *

@@ -45,7 +45,7 @@ class LRU(Block):
         Largest initial angle of an eigenvalue.
     """
 
-    transitions = "complex diagonal"
+    transitions = "fixed diagonal"
 
     field = "complex"
     parts: ClassVar[tuple[str, ...]] = ("glu",)

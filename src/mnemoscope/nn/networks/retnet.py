@@ -56,7 +56,7 @@ class RetNet(Heads):
     @property
     def transitions(self) -> str:
         """Gamma R."""
-        return "complex diagonal" if self.rotation else "non-negative"
+        return "fixed diagonal" if self.rotation else "non-negative"
 
     @property
     def key_size(self) -> int | None:

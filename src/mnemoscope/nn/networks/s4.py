@@ -49,7 +49,7 @@ class S4(Block):
         Least and largest initial time step Delta.
     """
 
-    transitions = "complex diagonal"
+    transitions = "fixed diagonal"
 
     field = "complex"
     parts: ClassVar[tuple[str, ...]] = ("glu",)

@@ -48,7 +48,7 @@ class S4D(Block):
         Least and largest initial time step Delta.
     """
 
-    transitions = "complex diagonal"
+    transitions = "fixed diagonal"
 
     field = "complex"
     parts: ClassVar[tuple[str, ...]] = ("glu",)

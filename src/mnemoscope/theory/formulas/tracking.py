@@ -1,9 +1,10 @@
-"""Histories that a linear recurrence confuses, in exact arithmetic, and second-order networks that do not."""
+"""What recurrences track: groups that their transitions rule out, histories that they confuse, networks that do not."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -11,8 +12,120 @@ from jaxtyping import Float
 from mnemoscope.core.arrays import matrix, square
 from mnemoscope.core.errors import UserError, expected, positive_int
 from mnemoscope.theory.formulas.degree import diagonal_tensor
+from mnemoscope.theory.formulas.groups import GroupFacts, group_facts
 
-__all__ = ["confused_difference", "parity_weights", "product_tracker"]
+__all__ = [
+    "LADDER",
+    "Ruling",
+    "TransitionFacts",
+    "confused_difference",
+    "parity_weights",
+    "product_tracker",
+    "rule_out_groups",
+]
+
+LADDER = ("Z2", "Z3", "Z60", "S3", "A5", "S5")
+"""Groups of the ladder, from parity to a group that is not solvable."""
+
+
+class TransitionFacts(NamedTuple):
+    """What is known of the transitions A of layers h_t = A(x_t) h_{t-1} + b(x_t).
+
+    Attributes
+    ----------
+    real
+        Whether all their eigenvalues are real.
+    non_negative
+        Whether these are of at least 0 as well.
+    fixed
+        Whether A is the same at every input.
+    commuting
+        Whether the transitions of a layer commute: those that are diagonal in one basis do.
+    layers
+        Layers, one reading the other's outputs.
+    """
+
+    real: bool
+    non_negative: bool
+    fixed: bool
+    commuting: bool
+    layers: int
+
+
+class Ruling(NamedTuple):
+    """A group that transitions cannot track, the theorem that says so, and why in a few words."""
+
+    group: str
+    theorem: str
+    because: str
+
+
+class _Rule(NamedTuple):
+    theorem: str
+    because: str
+    applies: Callable[[TransitionFacts], bool]
+    forbids: Callable[[GroupFacts], bool]
+
+
+_RULES = (
+    _Rule(
+        "tracking-positive-eigenvalues",
+        "eigenvalues are real and not negative, so that outputs end constant when an element repeats",
+        lambda a: a.non_negative,
+        lambda g: g.size > 1,
+    ),
+    _Rule(
+        "tracking-fixed-transitions",
+        "transitions do not depend on the input, so that bounded states hold the recent inputs only",
+        lambda a: a.fixed,
+        lambda g: g.size > 1,
+    ),
+    _Rule(
+        "tracking-real-eigenvalues",
+        "products of the transitions have real eigenvalues, and periods that are powers of 2",
+        lambda a: a.real and a.commuting,
+        lambda g: any(order & (order - 1) for order in g.orders),
+    ),
+    _Rule(
+        "tracking-one-real-layer",
+        "eigenvalues of the one layer are real: a repeated element has a period of at most 2",
+        lambda a: a.real and a.layers == 1,
+        lambda g: max(g.orders) > 2,
+    ),
+    _Rule(
+        "tracking-commuting-layer",
+        "transitions of the one layer commute, and the elements of the group do not",
+        lambda a: a.commuting and a.layers == 1,
+        lambda g: not g.abelian,
+    ),
+    _Rule(
+        "tracking-solvable",
+        "transitions commute, and the group is not solvable (unless TC^0 = NC^1)",
+        lambda a: a.commuting,
+        lambda g: not g.solvable,
+    ),
+)
+
+
+def rule_out_groups(facts: TransitionFacts, groups: tuple[str, ...] = LADDER) -> tuple[Ruling, ...]:
+    """Return the groups that layers with such transitions track at no weights, each with the strongest theorem.
+
+    One element of the group comes at each step, numbers have finite precision, and lengths are not bounded. A network
+    that is nonlinear in its state has no such transitions: nothing is ruled out for it.
+
+    Examples
+    --------
+    >>> diagonal = TransitionFacts(real=True, non_negative=False, fixed=False, commuting=True, layers=2)
+    >>> [ruling.group for ruling in rule_out_groups(diagonal)]
+    ['Z3', 'Z60', 'S3', 'A5', 'S5']
+    """
+    found = []
+    for name in groups:
+        group = group_facts(name)
+        rule = next((each for each in _RULES if each.applies(facts) and each.forbids(group)), None)
+        if rule is not None:
+            found.append(Ruling(name, rule.theorem, rule.because))
+    return tuple(found)
 
 
 def confused_difference(U: Any, V: Any, steps: int) -> np.ndarray:

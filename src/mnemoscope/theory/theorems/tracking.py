@@ -6,7 +6,6 @@ Their precision is finite, and lengths are not bounded.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 
 import numpy as np
@@ -15,6 +14,7 @@ from jaxtyping import Float
 
 from mnemoscope import nn, theory
 from mnemoscope.core.numbers import number
+from mnemoscope.theory.formulas.groups import derived_subgroup, end_of_derived_series, generated_group, group_of
 from mnemoscope.theory.theorems.base import Instance, Verdict, theorem
 from mnemoscope.theory.theorems.view import NetworkView
 
@@ -203,8 +203,8 @@ def diagonal(seed: int) -> Verdict:
     random = np.random.default_rng(seed)
     flips = random.integers(2, size=(1000, 6))
     wrong = int((np.cumprod(np.where(flips == 1, -1, 1), axis=0) != (-1) ** flips.cumsum(axis=0)).sum())
-    groups = {"Z_2^3": _generated([(1, 0, 2, 3, 4, 5), (0, 1, 3, 2, 4, 5), (0, 1, 2, 3, 5, 4)])}
-    groups |= {"Z_4": _generated([(1, 2, 3, 0)]), "Z_3": _generated([(1, 2, 0)]), "S_3": _symmetric(3)}
+    groups = {"Z_2^3": generated_group([(1, 0, 2, 3, 4, 5), (0, 1, 3, 2, 4, 5), (0, 1, 2, 3, 5, 4)])}
+    groups |= {"Z_4": generated_group([(1, 2, 3, 0)]), "Z_3": generated_group([(1, 2, 0)]), "S_3": group_of("S3")}
     # Signs tell all elements apart exactly when there are as many characters with values -1 and 1 as elements.
     found = {name: _sign_characters(group) == len(group) for name, group in groups.items()}
     right = found == {"Z_2^3": True, "Z_4": False, "Z_3": False, "S_3": False}
@@ -269,6 +269,134 @@ def _(s: NetworkView) -> Instance:
     return Instance(text, s.key_size, "exact")
 
 
+@theorem("tracking-fixed-transitions", "khavari2025", "on transitions that do not depend on the input")
+def fixed(seed: int) -> Verdict:
+    """Stacked layers whose transitions do not depend on the input track no group of more than one element.
+
+    Their states stay bounded whatever comes only where what lasts, eigenvalues of modulus 1, is not driven. So the
+    states forget: after the same long end all beginnings have led to the same, and the product of a group has not.
+
+    Check: twelve stacks of three layers on two beginnings and the same 400 inputs; how a driven eigenvalue 1 grows.
+    """
+    random = np.random.default_rng(seed)
+    gaps = [_forgotten(random, (1.0,)) for _ in range(12)]
+    apart = _forgotten(random, (1.0, -1.0))
+    sums = np.abs(random.choice([-1.0, 1.0], size=(10_000, 64)).cumsum(axis=0)).mean(axis=1)
+    growth = float(sums[-1] / sums[99])
+    return Verdict(
+        max(gaps) < 1e-9 and apart > 1e-3 and growth > 5,
+        len(gaps) + 2,
+        f"states of {len(gaps)} stacks differ by at most {max(gaps):.0e} after two beginnings; with signs by the input "
+        f"by {apart:.2g}; a driven eigenvalue 1 is {growth:.1f} times as far after 10,000 steps as after 100",
+    )
+
+
+def _forgotten(random: np.random.Generator, signs: tuple[float, ...]) -> float:
+    """Return how far two beginnings leave three layers of 4 units apart, of which one never forgets.
+
+    That one is multiplied by a sign of each input: with one sign alone its transitions do not depend on the input.
+    """
+    ends, tail = [], random.integers(2, size=400)
+    layers = [
+        (np.append(1.0, random.uniform(-0.9, 0.9, 3)), random.normal(size=(4, 4)), random.choice(signs, size=2))
+        for _ in range(3)
+    ]
+    layers[0] = (*layers[0][:2], np.array([1.0, signs[-1]]))
+    for beginning in ([0, 1, 0, 0], [0, 0, 0, 0]):
+        symbols = np.concatenate([beginning, tail])
+        x = np.eye(4)[symbols]
+        for values, mix, turns in layers:
+            h, found = np.array([1.0, 0.0, 0.0, 0.0]), []
+            for symbol, row in zip(symbols, x, strict=True):
+                scale = values * np.append(turns[symbol], np.ones(3))
+                h = scale * h + np.append(0.0, (mix @ row)[1:])
+                found.append(np.tanh(h))
+            x = np.array(found)
+        ends.append(x[-1])
+    return float(np.abs(ends[0] - ends[1]).max())
+
+
+@fixed.about("tracking", lambda s: s.transitions == "fixed diagonal")
+def _(_: NetworkView) -> Instance:
+    text = (
+        "It tracks no group of more than one element, not even parity, at any depth with states that stay bounded: "
+        "its transitions do not depend on the input, so that it forgets all but the recent inputs and the time."
+    )
+    return Instance(text, 0.0, "exact")
+
+
+@theorem("tracking-one-real-layer", "grazzi2025", "on counting modulo m, one layer")
+def one_real_layer(seed: int) -> Verdict:
+    """One layer whose transitions have real eigenvalues tracks no group with an element of order above 2.
+
+    Where one element comes a step: repeated, it leads to outputs of period 1 or 2. The transitions need not commute.
+
+    Check: forty layers with bases of their own for every input, on ones: their periods; two reflections in turn.
+    """
+    random = np.random.default_rng(seed)
+    periods = [_periods(random, 1, _with_ones((1.0, -1.0)), commuting=False)[0] for _ in range(40)]
+    wrong = sum(period not in (1, 2) for period in periods)
+    turn = np.linalg.matrix_power(_swap(0, 1, 3) @ _swap(1, 2, 3), 3)
+    return Verdict(
+        wrong == 0 and 2 in periods and bool(np.allclose(turn, np.eye(3))),
+        len(periods) + 1,
+        f"{wrong} of {len(periods)} layers end in another period than 1 or 2; two reflections in turn have period 3",
+    )
+
+
+@one_real_layer.about("tracking", lambda s: s.transitions == "reflections" and s.layers == 1)
+def _(_: NetworkView) -> Instance:
+    text = (
+        "With one element a step its one layer tracks neither Z_3 nor a group that has such an element (S_3, A_5, S_5):"
+        " the eigenvalues of a step are real. Two layers, or several steps for an element, can."
+    )
+    return Instance(text, 2.0, "bound")
+
+
+@theorem("tracking-commuting-layer", "", "after Merrill et al. 2024")
+def commuting_layer(seed: int) -> Verdict:
+    """One layer whose transitions commute tracks no group with two elements that do not.
+
+    What lasts and stays bounded is a product of numbers of modulus 1, which depends on how often each element came; the
+    rest is forgotten. Two beginnings with the same elements in another order lead to the same state.
+
+    Check: forty layers of 6 complex units on ab and ba, then the same 600 elements of S_3; the two products.
+    """
+    random = np.random.default_rng(seed)
+    gaps = []
+    for _ in range(40):
+        lasting = np.arange(6) < 3
+        size = np.where(lasting, 1.0, random.uniform(0, 0.9, size=(6, 6)))
+        a = size * np.exp(1j * random.uniform(0, 2 * np.pi, size=(6, 6)))
+        centre = np.where(lasting, random.normal(size=6), 0.0)  # fixed by every transition, or the state would grow
+        b = np.where(lasting, (1 - a) * centre, random.normal(size=(6, 6)))
+        tail, ends = random.integers(6, size=600), []
+        for word in ([1, 3], [3, 1]):
+            h = np.ones(6, dtype=complex)
+            for element in (*word, *tail):
+                h = a[element] * h + b[element]
+            ends.append(h)
+        gaps.append(float(np.abs(ends[0] - ends[1]).max()))
+    p, q = (1, 0, 2), (0, 2, 1)
+    differ = tuple(p[i] for i in q) != tuple(q[i] for i in p)
+    return Verdict(
+        max(gaps) < 1e-9 and differ,
+        len(gaps) + 1,
+        f"states of {len(gaps)} layers differ by at most {max(gaps):.0e} after ab and ba; the products in S_3 differ",
+    )
+
+
+@commuting_layer.about(
+    "tracking", lambda s: s.transitions in ("non-negative", "real diagonal", "fixed diagonal") and s.layers == 1
+)
+def _(_: NetworkView) -> Instance:
+    text = (
+        "One layer of it tracks only groups whose elements commute: its transitions are diagonal in one basis, and it "
+        "sees how often each element came, not in which order."
+    )
+    return Instance(text, None, "exact")
+
+
 @theorem("tracking-solvable", "merrill2024", "on fixed and diagonal transitions")
 def solvable(seed: int) -> Verdict:
     """Stacked layers with fixed or diagonal transitions track only solvable groups, unless TC^0 = NC^1.
@@ -277,9 +405,9 @@ def solvable(seed: int) -> Verdict:
 
     Check: derived series of eight groups of permutations; and a word of diagonal transitions in another order.
     """
-    groups = {f"Z_{k}": _generated([tuple((i + 1) % k for i in range(k))]) for k in (2, 3, 5)}
-    groups |= {f"S_{n}": _symmetric(n) for n in (3, 4, 5)} | {f"A_{n}": _derived(_symmetric(n)) for n in (4, 5)}
-    ends = {name: _end_of_derived_series(group) for name, group in groups.items()}
+    groups = {f"Z_{k}": group_of(f"Z{k}") for k in (2, 3, 5)}
+    groups |= {f"S_{n}": group_of(f"S{n}") for n in (3, 4, 5)} | {f"A_{n}": group_of(f"A{n}") for n in (4, 5)}
+    ends = {name: end_of_derived_series(group) for name, group in groups.items()}
     right = {name for name, size in ends.items() if size > 1} == {"A_5", "S_5"} and ends["S_5"] == ends["A_5"] == 60
     random = np.random.default_rng(seed)
     word = np.exp(1j * random.uniform(0, 7, size=(30, 4)))
@@ -288,7 +416,7 @@ def solvable(seed: int) -> Verdict:
     return Verdict(right and shuffled < 1e-12, len(groups) + 1, f"derived series end at groups of order: {listed}")
 
 
-@solvable.about("tracking", lambda s: s.transitions in ("non-negative", "real diagonal", "complex diagonal"))
+@solvable.about("tracking", lambda s: s.transitions in ("non-negative", "real diagonal", "fixed diagonal"))
 def _(_: NetworkView) -> Instance:
     text = (
         "It tracks permutations of five things (S_5, A_5) at no depth, unless TC^0 = NC^1: its transitions are "
@@ -297,39 +425,7 @@ def _(_: NetworkView) -> Instance:
     return Instance(text, 4.0, "bound")
 
 
-def _product(a: _Permutation, b: _Permutation) -> _Permutation:
-    return tuple(a[i] for i in b)
-
-
-def _generated(generators: list[_Permutation]) -> set[_Permutation]:
-    found = {tuple(range(len(generators[0])))}
-    fresh = set(found)
-    while fresh:
-        fresh = {_product(a, b) for a in fresh for b in generators} - found
-        found |= fresh
-    return found
-
-
-def _symmetric(n: int) -> set[_Permutation]:
-    return set(itertools.permutations(range(n)))
-
-
-def _derived(group: set[_Permutation]) -> set[_Permutation]:
-    """Return the subgroup that the commutators generate."""
-    inverse = {a: tuple(int(i) for i in np.argsort(a)) for a in group}
-    commutators = {_product(_product(a, b), _product(inverse[a], inverse[b])) for a in group for b in group}
-    return _generated(sorted(commutators))
-
-
-def _end_of_derived_series(group: set[_Permutation]) -> int:
-    while True:
-        smaller = _derived(group)
-        if len(smaller) == len(group):
-            return len(group)
-        group = smaller
-
-
-def _sign_characters(group: set[_Permutation]) -> int:
+def _sign_characters(group: frozenset[_Permutation]) -> int:
     """Return how many homomorphisms to {-1, 1} there are: the order of the group over what squares generate."""
-    squares = _generated(sorted({_product(a, a) for a in group} | _derived(group)))
+    squares = generated_group(sorted({tuple(a[i] for i in a) for a in group} | derived_subgroup(group)))
     return len(group) // len(squares)

@@ -183,7 +183,7 @@ class NetworkView:
         """A and B of the whole state of a linear network, h = A h + B x + b; None for all others."""
         # Of our own networks only linear first-order ones and some with fixed transitions need to be asked.
         known = self.is_a(Stack, nn.RNN, nn.LSTM, nn.GRU, nn.LSTMCell, nn.GRUCell, nn.RNNCell)
-        known = known and self.transitions != "complex diagonal"
+        known = known and self.transitions != "fixed diagonal"
         if not self.recurrent or (known and not (self.first_order and self.phi == "identity")):
             return None
         if (self.state_size or 0) > _MOST:
