@@ -132,6 +132,29 @@ def test_more_templates_than_channels() -> None:
     assert "still growing" in str(separation_saturation(network, 4, (1, 2)))
 
 
+def test_a_rank_that_more_templates_raise_is_a_bound() -> None:
+    deep, shallow = rac(2, 3, 2), rac(2, 3, 1)
+    few = separation_rank(deep, 6)
+    assert (few.rank, few.status, few.exact) == (8, "bound", True)
+    assert "a lower bound of the function's" in str(few)
+    enough = separation_saturation(deep, 6)
+    assert enough.ranks.tolist() == [8, 18, 24]
+    assert (enough.status, enough.saturated, enough.upper) == ("exact", True, 24)
+    assert separation_rank(deep, 6, 4, seed=3).status == "exact"  # the function has no more
+    assert separation_rank(shallow, 6).status == "exact"
+    assert (
+        separation_rank(shallow, 6, np.array([[1.0, 2.0]])).status == "bound"
+    )  # one template spans one channel of two
+    assert separation_rank(ms.nn.create("birnn", 2, 2), 4).status == "bound"
+
+
+def test_templates_are_taken_while_they_are_affordable() -> None:
+    found = separation_saturation(rac(2, 3, 3), 10)
+    assert found.templates.tolist() == [2, 3, 4]  # 5^5 rows are too many
+    assert not found.saturated
+    assert found.status == "bound"
+
+
 def test_float_ranks_are_wrong_and_say_so_where_exact_ones_are_right() -> None:
     wrong = {2: 0, 3: 0}
     believed = 0

@@ -55,9 +55,11 @@ class SeparationRank(Result):
     Attributes
     ----------
     rank
-        Of the grid, start by end: the separation rank itself for a shallow RAC, a lower bound of it in general.
+        Of the grid, start by end: never above the separation rank of the function. `status` says what it is:
+        ``"exact"`` where it is the function's (a shallow RAC, or the upper bound is reached), ``"bound"`` where it is
+        exact of this grid and more templates may raise it, ``"estimate"`` where it was counted in float64.
     exact
-        Whether it was computed in exact arithmetic.
+        Whether the rank of the grid was computed in exact arithmetic.
     shape
         Of the matricised grid: sequences of the start set, sequences of the end set.
     spectrum
@@ -123,7 +125,8 @@ class SeparationRank(Result):
         most = "" if self.upper is None else f", at most {self.upper}"
         bounds = most if self.lower is None else f", bounds {self.lower} to {self.upper}"
         if self.exact:
-            return f"separation rank {self.rank} (exact, {grid}{bounds}), distance from separable {self.distance:.4g}"
+            what = "exact" if self.status == "exact" else "exact on this grid, a lower bound of the function's"
+            return f"separation rank {self.rank} ({what}, {grid}{bounds}), distance from separable {self.distance:.4g}"
         trust = "reliable" if self.reliable else "unreliable"
         return (
             f"separation rank {self.rank} ({trust}: float64, gap {self.gap:.2g} at tolerance {self.tolerance:.1e}, "
@@ -249,7 +252,7 @@ def separation_rank(
     elif rank and spectrum.values[0] == 0:  # the grid is not zero, but too small for float64
         spectrum = lost(shape, spectrum.tolerance)
     return SeparationRank(
-        status="exact" if exactly else "estimate",
+        status=_status(twin, rows, horizon, start, rank) if exactly else "estimate",
         digits=16 if exactly else None,
         assumptions=_assumptions(exactly),
         cost="O(K^T) steps of the network, O(K^(3T/2)) for the rank; O(K^T) memory",
@@ -359,6 +362,19 @@ def _bounds(
     return min(lower, upper), upper, ceiling
 
 
+def _status(
+    network: Recurrent | SequenceNetwork, rows: Templates, horizon: int, start: tuple[int, ...], rank: int
+) -> str:
+    """Say whether the exact rank of a grid is that of the function: ``"exact"``, or ``"bound"`` from below."""
+    if not isinstance(network, RAC):
+        return "bound"
+    spanned = Prime(PRIMES[0]).rank(Prime(PRIMES[0]).array(rows)) == network.input_size
+    if network.num_layers == 1 and spanned:  # linear in every input: what spans the inputs spans the function
+        return "exact"
+    sizes = (network.input_size, network.hidden_size, horizon, network.num_layers)
+    return "exact" if rank == separation_upper(*sizes, start) else "bound"
+
+
 def _exactly(exact: bool | None, network: Recurrent | SequenceNetwork) -> bool:
     polynomial = bool(getattr(network, "polynomial", False))
     if exact and not polynomial:
@@ -370,7 +386,10 @@ def _exactly(exact: bool | None, network: Recurrent | SequenceNetwork) -> bool:
 
 
 def _assumptions(exactly: bool) -> tuple[str, ...]:
-    found = ("the rank on a grid is a lower bound of the function's, with equality for a shallow RAC",)
+    found = (
+        "the rank on a grid is a lower bound of the function's, with equality for a shallow RAC",
+        "more templates may raise it: separation_saturation takes them until it no longer grows",
+    )
     if exactly:
         return (*found, "weights are the exact rational values of their floats", "no minor vanishes modulo the primes")
     return (*found, "singular values beneath the tolerance are rounding")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -10,9 +11,10 @@ from torch import nn
 
 from mnemoscope.core.errors import expected, positive_int
 from mnemoscope.core.result import Result, result
+from mnemoscope.measures.dynamics import prepare
 from mnemoscope.measures.registry import Cost, measure
 from mnemoscope.measures.separation.inputs import grid_side
-from mnemoscope.measures.separation.rank import separation_rank
+from mnemoscope.measures.separation.rank import SeparationRank, separation_rank
 
 if TYPE_CHECKING:
     from mnemoscope.report import chart
@@ -66,10 +68,19 @@ class SeparationSaturation(Result):
         )
 
 
+_AFFORDABLE = 1024
+"""Rows of the largest grid, where nobody says how many templates to take."""
+
+
+def _largest(templates: tuple[int, ...] | None, channels: int, horizon: int) -> float:
+    """Return the rows of the largest grid."""
+    return _AFFORDABLE if templates is None else grid_side(max(templates), channels, horizon)
+
+
 _COST = Cost(
     time={"G^2 S^2": 3e-10, "G^3": 6e-9, "G^2": 3e-6},
     memory="G^2",
-    sizes={"G": lambda given: grid_side(max(given["templates"]), given["d"], given["horizon"])},
+    sizes={"G": lambda given: _largest(given["templates"], given["d"], given["horizon"])},
     letters={"G": "rows of the largest grid, K^(T/2) for K templates"},
 )
 
@@ -78,7 +89,7 @@ _COST = Cost(
 def separation_saturation(
     network: nn.Module,
     horizon: int,
-    templates: tuple[int, ...] = (2, 3, 4, 5),
+    templates: tuple[int, ...] | None = None,
     partition: tuple[int, ...] | None = None,
     unit: int = 0,
     seed: int = 0,
@@ -95,7 +106,8 @@ def separation_saturation(
     horizon
         Steps T of a sequence.
     templates
-        Numbers of templates, increasing.
+        Numbers of templates, increasing; None: one more than before, from the number of inputs on (at least 2), until
+        the rank no longer grows or the next grid would have more than 1,024 rows.
     partition
         The steps of the start set, from 0; by default the first half.
     unit
@@ -110,23 +122,44 @@ def separation_saturation(
     >>> print(separation_saturation(rac, horizon=4, templates=(2, 3, 4)))
     separation rank 4 with 2, 6 with 3, 6 with 4 templates: saturated
     """
-    counts = [positive_int("templates", count) for count in templates]
-    if not counts or counts != sorted(set(counts)):
-        raise expected("templates", "increasing numbers", templates)
-    found = [separation_rank(network, horizon, count, partition, unit, seed) for count in counts]
+    found: list[SeparationRank] = []
+    for count in _counts(templates, network, horizon):
+        found.append(separation_rank(network, horizon, count, partition, unit, seed))
+        if templates is None and _at_rest(found):
+            break
+    counts = [len(each.templates) for each in found]
     ranks, sizes = [each.rank for each in found], [min(each.shape) for each in found]
-    upper = found[-1].upper
-    resting = len(ranks) > 1 and ranks[-1] == ranks[-2] < sizes[-2]
     exact = all(each.exact for each in found)
     return SeparationSaturation(
-        status="exact" if exact else "estimate",
+        status=found[-1].status,
         digits=16 if exact else None,
         assumptions=("two equal ranks in a row are the end of growth",),
         cost="O(K^T) steps of the network, O(K^(3T/2)) for the rank, for each number K of templates",
         templates=np.array(counts),
         ranks=np.array(ranks),
         sizes=np.array(sizes),
-        upper=upper,
-        saturated=resting or ranks[-1] == upper != sizes[-1],
+        upper=found[-1].upper,
+        saturated=_at_rest(found),
         exact=exact,
     )
+
+
+def _counts(templates: tuple[int, ...] | None, network: nn.Module, horizon: int) -> Iterator[int]:
+    """Give the numbers of templates to try: those that were asked for, or as many as are affordable."""
+    if templates is not None:
+        counts = [positive_int("templates", count) for count in templates]
+        if not counts or counts != sorted(set(counts)):
+            raise expected("templates", "increasing numbers", templates)
+        yield from counts
+        return
+    count = max(2, prepare(network, what="separation_saturation").input_size)
+    yield count
+    while grid_side(count := count + 1, count, positive_int("horizon", horizon)) <= _AFFORDABLE:
+        yield count
+
+
+def _at_rest(found: Sequence[SeparationRank]) -> bool:
+    """Whether the last two ranks are equal and below their grids' sizes, or the function's upper bound is reached."""
+    last = found[-1]
+    resting = len(found) > 1 and last.rank == found[-2].rank < min(found[-2].shape)
+    return resting or last.rank == last.upper != min(last.shape)

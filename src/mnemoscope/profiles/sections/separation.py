@@ -24,7 +24,7 @@ _TEMPLATES = 3
 _HOW = (
     f"An output after the last of T steps, on all sequences of {_TEMPLATES} inputs, as a matrix: beginnings by ends. "
     "The soft rank is exp of the entropy of its squared singular values, averaged over all outputs; ranks of networks "
-    "of products are exact, of output 0 and the rational values of the weights."
+    "of products are exact on these sequences, of output 0 and the rational values of the weights."
 )
 
 
