@@ -76,3 +76,25 @@ def test_merging_too_early_lists_what_is_missing(call, mistake, home):
     assert words.endswith("; to merge what is there, give --partial")
     done = call("runs", "merge", home / "shards", "--partial", "--json")
     assert json.loads(done.stdout)["missing"]
+
+
+def test_plan_says_core_hours_and_the_time_on_cores(call, call_json):
+    found = call_json("study", "plan", "tt-theorem-1", "--scale", "laptop", "--cores", "4")
+    (study,) = found["studies"]
+    assert study["source"] == "declared"
+    assert found["core_hours"] == pytest.approx(4 * found["hours"])
+    assert "In all at laptop scale: 24 runs" in call("study", "plan", "tt-theorem-1", "--scale", "laptop").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), "study plan takes the name of a study, or --all"),
+        (("tt-theorem-1", "--all"), "study plan takes the name of a study, or --all"),
+        (("tt-theorem-1", "--cores", "0"), "--cores must be a positive integer, got 0"),
+        (("tt-theorem-1", "--minutes", "-1"), "--minutes must be a number of at least 0, got -1"),
+        (("tt-theorem-1", "--scale", "huge"), "scale must be"),
+    ],
+)
+def test_mistakes_of_plans(mistake, arguments, words):
+    assert words in mistake("study", "plan", *arguments)

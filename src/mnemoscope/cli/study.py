@@ -1,4 +1,4 @@
-"""Commands ``study list``, ``show``, ``run``, ``report`` and ``gallery``: published figures and theorems, run again."""
+"""Commands ``study list``, ``show``, ``run``, ``plan``, ``report``, ``gallery``: published results, run again."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mnemoscope.cli.plan import plan
 from mnemoscope.cli.shards import Folder, Slurm, TheShard, print_script, run_shard, say_stopped
 from mnemoscope.cli.terminal import Force, Json, RecordCommands, check_output, console, print_json, quiet
 from mnemoscope.core.errors import UserError
@@ -206,6 +207,9 @@ def _run_one(
         typer.echo(f"{study.name}: no time was left for a run", err=True)
         return _facts(study) | {"scale": scale, "runs": 0, "missing": len(plan)}
     return _tell(study, done, scale, len(plan) - len(done), html, None, save, json)
+
+
+app.command()(plan)
 
 
 @app.command()

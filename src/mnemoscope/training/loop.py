@@ -16,11 +16,13 @@ from mnemoscope.core.seeds import seed_of
 from mnemoscope.machines import deadline, stop_asked
 from mnemoscope.runs import Checkpoint, OutOfBudget
 from mnemoscope.tasks import Batch, Task
+from mnemoscope.training.data import Source
 from mnemoscope.training.objective import Loss
+from mnemoscope.training.options import Options
 from mnemoscope.training.state import Callback, Ending, Member, Moment
 from mnemoscope.training.step import evaluating, part
 
-__all__ = ["Loop", "LossAndScore", "check_time", "evaluate"]
+__all__ = ["Loop", "LossAndScore", "check_time", "evaluate", "validation_interval"]
 
 
 class Loop:
@@ -56,7 +58,7 @@ class Loop:
         self.alive = [member for member in self.members if member.ending is None]
         self.iteration = 0
         self.options = members[0].options
-        self.validate_every = _validation_interval(members[0])
+        self.validate_every = validation_interval(members[0].options, members[0].source)
         step.carries = members[0].source.carries
         self.good: Checkpoint | None = None
         self.before_failure: Checkpoint | None = None
@@ -278,16 +280,16 @@ def advice(options: Any) -> str:
     return f"lower the learning rate (lr={options.lr:g} now){clip}"
 
 
-def _validation_interval(member: Member) -> int:
-    options = member.options
-    if not member.source.validates:
+def validation_interval(options: Options, source: Source) -> int:
+    """Return the steps between two validations; 0 when there are none."""
+    if not source.validates:
         if options.validate_every or options.plateau is not None or options.target is not None:
             raise UserError("the task has no validation set: no validate_every, schedule, patience or target for it")
         return 0
     if options.validate_every is not None:
         return options.validate_every
-    if member.source.epoch is not None:
-        return member.source.epoch
+    if source.epoch is not None:
+        return source.epoch
     if options.target is not None:
         return 100
     return 1000 if options.plateau is not None else 0

@@ -1,6 +1,7 @@
 """Machinery of studies: what every study shares, so that one is a small declaration."""
 
 from mnemoscope.studies.machinery import kinds, trainings
+from mnemoscope.studies.machinery.costs import Cost, Estimates, time_on
 from mnemoscope.studies.machinery.displays import BarsOf, CurvesOf, HeatMapOf, TableOf
 from mnemoscope.studies.machinery.execution import EXECUTORS, collected, execute, executor
 from mnemoscope.studies.machinery.gallery import draw_gallery, facts_of, read_result, save_result
@@ -17,7 +18,9 @@ __all__ = [
     "UNDECIDED",
     "VERDICTS",
     "BarsOf",
+    "Cost",
     "CurvesOf",
+    "Estimates",
     "Finding",
     "First",
     "HeatMapOf",
@@ -42,5 +45,6 @@ __all__ = [
     "read_result",
     "save_result",
     "study_page",
+    "time_on",
     "trainings",
 ]

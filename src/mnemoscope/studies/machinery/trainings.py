@@ -23,7 +23,7 @@ from mnemoscope.training.capacities.inputs import next_on_grid
 from mnemoscope.training.data import Source, source_of
 from mnemoscope.training.model import task_sizes
 
-__all__ = ["find_limit", "train", "watch_drift"]
+__all__ = ["find_limit", "make_networks", "make_task", "train", "watch_drift"]
 
 
 class Trained(NamedTuple):
@@ -47,7 +47,7 @@ def train(settings: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
     `mnemoscope.training.fit`, of which ``readout`` may be ``"probability"``.
     """
     given = dict(settings)
-    task = _task(given, folder)
+    task = make_task(given, folder)
     wanted, looks = given.pop("train_score", False), given.pop("looks", {})
     trained = _population(given, task, folder / "population")
     found = _facts(trained) | _scores(trained) | _curves(trained)
@@ -89,11 +89,11 @@ def watch_drift(settings: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
     Settings: those of ``fit``, with ``log_every``, the steps between two looks.
     """
     given = dict(settings)
-    task = _task(given, folder)
+    task = make_task(given, folder)
     found: list[list[float]] = []
     trained = []
     for seed in given["seeds"]:
-        (layer,), own = _networks({**given, "seeds": [seed]}, task)
+        (layer,), own = make_networks({**given, "seeds": [seed]}, task)
         drift = [_distance(layer)]
 
         def look(_: Any, layer: Any = layer, drift: list[float] = drift) -> None:
@@ -110,7 +110,7 @@ def _distance(layer: Any) -> float:
     return float(torch.linalg.matrix_norm(v @ v.mT - torch.eye(len(v), dtype=v.dtype)))
 
 
-def _task(given: dict[str, Any], folder: Path) -> tasks.Task:
+def make_task(given: dict[str, Any], folder: Path) -> tasks.Task:
     """Return the task of the settings, which are taken out of them."""
     name, own = given.pop("task"), dict(given.pop("task_settings", {}))
     if given.pop("stand_in", False):
@@ -118,7 +118,7 @@ def _task(given: dict[str, Any], folder: Path) -> tasks.Task:
     return tasks.create(name, **own)
 
 
-def _networks(given: Mapping[str, Any], task: tasks.Task) -> tuple[list[Any], dict[str, Any]]:
+def make_networks(given: Mapping[str, Any], task: tasks.Task) -> tuple[list[Any], dict[str, Any]]:
     """Return a network for every seed, and the settings of their training."""
     own = dict(given)
     name, options, seeds = own.pop("network"), own.pop("options", {}), own.pop("seeds")
@@ -138,7 +138,7 @@ def _population(given: Mapping[str, Any], task: tasks.Task, folder: Path) -> lis
     own = dict(given)
     rates, seeds = own.pop("rates", [own.get("lr")]), own["seeds"]
     members = [seed for seed in seeds for _ in rates]
-    networks, own = _networks({**own, "seeds": members}, task)
+    networks, own = make_networks({**own, "seeds": members}, task)
     own["lr"] = list(rates) * len(seeds) if len(rates) > 1 else rates[0]
     if own.get("readout") == "probability":
         own["readout"] = Probability()
