@@ -9,7 +9,7 @@ import numpy as np
 
 from mnemoscope.core.errors import UserError
 from mnemoscope.measures import NetworkFisherMemory
-from mnemoscope.measures.fisher.network import NOTHING
+from mnemoscope.measures.fisher.finding import NOTHING
 from mnemoscope.profiles.drawing import SectionView, lag_grid
 from mnemoscope.profiles.quantity import Axis, Quantity
 from mnemoscope.profiles.section import Call, Context, Measurement, ProfileSection, Scalar, section
