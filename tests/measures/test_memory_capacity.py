@@ -10,8 +10,9 @@ import torch
 import mnemoscope as ms
 from mnemoscope.core.errors import UserError
 from mnemoscope.measures.capacity import linear as capacity_exact
-from mnemoscope.measures.capacity.estimate import Readout, count, longest_lag, polynomials, products
+from mnemoscope.measures.capacity.estimate import count, longest_lag, polynomials, products
 from mnemoscope.measures.capacity.memory import memory_capacity
+from mnemoscope.measures.capacity.readout import GramReadout, Readout
 from mnemoscope.measures.registry import MEASURES
 from mnemoscope.theory import capacity_from_eigenvalues, ring_capacity
 
@@ -323,6 +324,28 @@ class TestEstimator:
         found = Readout(mixed, 1e-14).recovered(white).mean(axis=0)
         np.testing.assert_allclose(found, 1, atol=1e-6)
 
+    def test_gram_matrices_recover_what_qr_recovers(self):
+        """Down to directions of 1e-10 of the largest, which one Gram matrix in float64 would lose."""
+        random = np.random.default_rng(3)
+        white = random.normal(size=(4, 320, 8))
+        states = white * np.logspace(0, -10, 8) @ orthogonal(random, 8) + 0.5
+        weights = random.normal(size=(8, 40)) / np.sqrt(8)
+        targets = np.concatenate([white, white @ weights + random.normal(size=(4, 320, 40))], axis=2)
+        found = GramReadout(states.transpose(1, 0, 2).copy(), 4, 1e-13, targets)
+        plain = Readout(states, 1e-13)
+        np.testing.assert_allclose(found.recovered(targets)[:, :8], 1, atol=1e-4)
+        np.testing.assert_allclose(found.recovered(targets), plain.recovered(targets), atol=0.01)
+        assert found.chance == pytest.approx(plain.chance, rel=0.2)  # the intercept is an effective unit there
+
+    def test_the_ridge_is_that_which_predicts_best(self):
+        random = np.random.default_rng(4)
+        white, sizes, mixed = random.normal(size=(200, 16, 12)), np.logspace(0, -9, 12), orthogonal(random, 12)
+        guide = white.reshape(200, 4, 4, 12).swapaxes(0, 1).reshape(4, 800, 12)
+        assert GramReadout(white * sizes @ mixed, 4, None, guide).regularisation <= 1e-8
+        # A direction of 1e-7 that says the opposite in the part by which the ridge is chosen.
+        white[:, :4, 8] *= -1
+        assert GramReadout(white * sizes @ mixed, 4, None, guide[:, :, 8:9]).regularisation >= 1e-6
+
     def test_basis_is_orthonormal(self):
         for distribution, nodes in {
             "uniform": np.polynomial.legendre.leggauss(30),
@@ -441,11 +464,24 @@ def test_of_large_states_products_are_tried_until_they_are_chance(monkeypatch):
     whole = memory_capacity(layer, degree=2, lag=60, samples=2048, threshold=True)
     monkeypatch.setattr("mnemoscope.measures.capacity.estimate._SEARCHED", 8)
     tried = []
-    recovered = Readout.recovered
-    monkeypatch.setattr(Readout, "recovered", lambda self, y: tried.append(y.shape[2]) or recovered(self, y))
+    recovered = GramReadout.recovered
+    monkeypatch.setattr(GramReadout, "recovered", lambda self, y: tried.append(y.shape[2]) or recovered(self, y))
     found = memory_capacity(layer, degree=2, lag=60, samples=2048, threshold=True)
     assert sum(tried) < 1000 < 61 + 61 * 62 // 2
-    np.testing.assert_allclose(found.curve, whole.curve, atol=1e-9)
-    assert whole.by_degree[1] - 0.3 <= found.by_degree[1] <= whole.by_degree[1] + 1e-9
+    np.testing.assert_allclose(found.curve, whole.curve, atol=0.01)
+    assert whole.by_degree[1] - 0.3 <= found.by_degree[1] <= whole.by_degree[1] + 0.05
     assert found.by_degree[1] > 0.1
     assert any("until 256" in each for each in found.assumptions)
+    assert any("five ridges" in each for each in found.assumptions)
+    assert 1e-13 <= found.regularisation <= 1e-4
+
+
+def test_sums_of_a_state_bound_its_capacity_from_below():
+    layer = ms.nn.GRU(1, 48, generator=torch.Generator().manual_seed(0))
+    whole = memory_capacity(layer, degree=2, lag=40, samples=4096, threshold=True)
+    found = memory_capacity(layer, degree=2, lag=40, samples=4096, threshold=True, sums=24)
+    assert (found.size, found.state_size) == (24, 48)
+    assert 0.3 * whole.total < found.total < min(24, whole.total)
+    assert "a lower bound: 24 sums of the 48 numbers in the state were read" in found.assumptions
+    with pytest.raises(UserError, match="sums must be a positive integer, got 0"):
+        memory_capacity(layer, sums=0)

@@ -1,4 +1,4 @@
-"""Memory capacity estimated by simulation: targets, readouts without bias, and their scores.
+"""Memory capacity estimated by simulation: the experiment, its targets, and what readouts recover of them.
 
 Targets are products of past inputs, an orthonormal basis of the functions of a white input's past. A readout is a ridge
 regression on three quarters of the sequences, scored on the fourth, with the noise that the fit carries taken out.
@@ -19,18 +19,21 @@ from mnemoscope.core.arrays import non_negative, positive, vector
 from mnemoscope.core.errors import choice, expected, positive_int
 from mnemoscope.core.memory import require
 from mnemoscope.measures.capacity.network import Simulator
+from mnemoscope.measures.capacity.readout import GramReadout, Linear, Readout
 
 __all__ = [
     "CHUNK",
     "DISTRIBUTIONS",
+    "SUMS",
     "Estimate",
     "EstimateSettings",
-    "Readout",
     "count",
     "draw",
     "estimate",
     "longest_lag",
     "products",
+    "read_of",
+    "samples_for",
     "table",
     "variance",
 ]
@@ -99,110 +102,27 @@ def longest_lag(factors: Int[np.ndarray, "products degree"], lags: int) -> Int[n
     return np.asarray((factors % lags).max(axis=1))
 
 
-class _Fold(NamedTuple):
-    """States of one part of the data, and a one for the intercept, as Q R."""
-
-    Q: Float[np.ndarray, "samples units"]
-    R: Float[np.ndarray, "units units"]
-
-
-class _Scored(NamedTuple):
-    """Score of one part: the readout that the others give, and what noise in each of their samples does to it."""
-
-    inverse: Float[np.ndarray, "units others"]
-    leverage: Float[np.ndarray, "parts samples"]
-
-
-class Readout:
-    r"""Linear readouts of given states, each trained on all parts of the data but one and scored on that one.
-
-    A readout that was fitted to samples carries their noise: what is left of sample s of the target, e_s, moves the
-    readout, and on the part that is scored this adds e_s^2 h_s to the squared error, where
-
-    .. math:: h_s = \| X' (X^\top X + \rho I)^{-1} x_s \|^2
-
-    (X the states it was trained on, X' those it is scored on). The squared error is therefore 1 + g times what it would
-    be without, g the mean of h weighted by e^2, and the share recovered is estimated as 1 - error / variance / (1 + g).
-    That is zero on average for a target that the states know nothing of, and one where it is recovered exactly.
-    Products of inputs are large where states are, which is why h is weighted. States are factored by QR and never
-    squared, so directions down to 1e-13 of the largest count.
-
-    Parameters
-    ----------
-    states
-        In parts that are independent of each other.
-    regularisation
-        Square root of the ridge rho, as a share of the largest singular value of the standardised states.
-    """
-
-    def __init__(self, states: Float[np.ndarray, "parts samples units"], regularisation: float) -> None:
-        self.samples: int = states.shape[1]
-        centred = states - states.mean(axis=(0, 1))
-        spread = centred.std(axis=(0, 1))
-        centred /= np.where(spread > 0, spread, 1.0)
-        ones = np.ones((*states.shape[:2], 1))
-        self.folds = [_Fold(*np.linalg.qr(part)) for part in np.concatenate([ones, centred], axis=2)]
-        self.scored = [self._scored(index, regularisation) for index in range(len(self.folds))]
-
-    def _scored(self, index: int, regularisation: float) -> _Scored:
-        others = [fold for i, fold in enumerate(self.folds) if i != index]
-        left, sizes, right = np.linalg.svd(np.concatenate([fold.R for fold in others]), full_matrices=False)
-        floor = regularisation * sizes[0]
-        damped = np.divide(sizes, sizes**2 + floor**2, out=np.zeros_like(sizes), where=sizes > 0)
-        inverse = (right.T * damped) @ left.T
-        moved = np.split(self.folds[index].R @ inverse, len(others), axis=1)
-        leverage = [((fold.Q @ part.T) ** 2).sum(axis=1) for fold, part in zip(others, moved, strict=True)]
-        return _Scored(inverse, np.stack(leverage))
-
-    @property
-    def chance(self) -> float:
-        """Standard deviation of the mean estimate for a target that the states know nothing of.
-
-        With K parts, m = K - 1 of them to train on, and p_g the covariance of states and target in part g, the mean is
-        a sum of products p_g^T S^-1 p_h with weights (4/m - 2 (K-2)/m^2) / K for g < h and 1 / (m K) for g = h; the
-        products are uncorrelated, of variances p / T'^2 and 2 p / T'^2, where p is the number of effective units.
-        """
-        parts = len(self.folds)
-        train = parts - 1
-        inflation = sum(float(each.leverage.sum()) for each in self.scored) / parts / self.samples
-        share = 4 / train - 2 * (parts - 2) / (train * train)
-        pairs = parts * train / 2 * share * share
-        weight = (pairs + 2 * parts / (train * train)) / (parts * parts)
-        return math.sqrt(weight * inflation * train / self.samples) / (1 + inflation)
-
-    def recovered(self, targets: Float[np.ndarray, "parts samples targets"]) -> Float[np.ndarray, "parts targets"]:
-        """Return, scored on each part, the share of the variance of targets of mean zero that is recovered."""
-        seen = [fold.Q.T @ part for fold, part in zip(self.folds, targets, strict=True)]
-        squares = np.empty_like(targets)
-        for index, (fold, scored) in enumerate(zip(self.folds, self.scored, strict=True)):
-            weights = scored.inverse @ np.concatenate([y for i, y in enumerate(seen) if i != index])
-            squares[index] = targets[index] - fold.Q @ (fold.R @ weights)
-        np.square(squares, out=squares)
-        power, missed = (targets**2).sum(axis=1), squares.sum(axis=1)
-        error = np.stack([missed[i] / (1 + self._inflation(i, squares, missed)) for i in range(len(missed))])
-        found = 1 - error / power
-        # The ratio of sums has less bias than the mean of ratios; the spread over parts is kept.
-        return np.asarray(found - found.mean(axis=0) + 1 - error.sum(axis=0) / power.sum(axis=0))
-
-    def _inflation(
-        self,
-        index: int,
-        squares: Float[np.ndarray, "parts samples targets"],
-        missed: Float[np.ndarray, "parts targets"],
-    ) -> Float[np.ndarray, " targets"]:
-        others = [i for i in range(len(squares)) if i != index]
-        weighted = sum(h @ squares[i] for h, i in zip(self.scored[index].leverage, others, strict=True))
-        total = missed[others].sum(axis=0)
-        return np.asarray(np.divide(len(others) * weighted, total, out=np.zeros_like(total), where=total > 0))
-
-
 PARTS = 4
 SEQUENCES = 32
 MOST_PRODUCTS = 4096
 CHUNK = 256
 SIGNIFICANT = 4.0
 _SEARCHED = 512
-"""Numbers in a state up to which all products are tried; beyond, until some hundreds in a row are chance."""
+"""Numbers in a state up to which it is factored by QR and all products are tried; beyond, by its Gram matrix, and until
+some hundreds of products in a row are chance."""
+
+_PRECISE = 1e-13
+"""Square root of the ridge of states that are factored by QR."""
+
+_GUIDES = 96
+"""Products of each degree, those of short lags, by which the ridge is chosen."""
+
+_THOROUGH = 1024
+"""Numbers in a state up to which there are 16 samples for each of them; beyond, 8."""
+
+_READ = 4096
+"""Numbers in a state up to which all are read by default; beyond, `SUMS` sums of them."""
+SUMS = 1024
 
 
 @dataclass(frozen=True)
@@ -218,13 +138,14 @@ class EstimateSettings:
     distribution: str
     samples: int | None
     washout: int | None
-    regularisation: float
+    regularisation: float | None
     threshold: bool
+    sums: int | None
     seed: int
 
     def __post_init__(self) -> None:
         positive_int("degree", self.degree)
-        for name in ("horizon", "samples"):
+        for name in ("horizon", "samples", "sums"):
             if getattr(self, name) is not None:
                 positive_int(name, getattr(self, name))
         for name in ("lag", "washout", "seed"):
@@ -233,7 +154,8 @@ class EstimateSettings:
                 raise expected(name, "a whole number of at least 0", value)
         positive("scale", self.scale)
         non_negative("noise", self.noise)
-        non_negative("regularisation", self.regularisation)
+        if self.regularisation is not None:
+            non_negative("regularisation", self.regularisation)
         choice("distribution", self.distribution, DISTRIBUTIONS)
         if self.scales is not None and not (vector("scales", self.scales) > 0).all():
             raise expected("scales", "positive numbers", self.scales)
@@ -252,6 +174,11 @@ class Estimate(NamedTuple):
     settled: bool
     searched: bool
     """Whether all products were tried; else those beyond some hundreds that were chance are taken for zero."""
+    regularisation: float
+    chosen: bool
+    """Whether that ridge was chosen by how well it predicts."""
+    whole: int
+    """Numbers in the state: more than `size` where sums of them were read."""
 
 
 class _Plan(NamedTuple):
@@ -265,39 +192,68 @@ class _Plan(NamedTuple):
 
 def estimate(simulator: Simulator, experiment: EstimateSettings, scale: float) -> Estimate:
     """Drive the network with inputs of this scale and estimate its capacities."""
-    size = simulator(np.zeros((1, 1)), 0).shape[2]
+    whole = simulator(np.zeros((1, 1)), 0).shape[2]
+    size = read_of(whole, experiment.sums)
+    sums = None if size == whole else size
     plan = _plan(experiment, size)
     _require_memory(plan, size, experiment.degree)
     random = np.random.default_rng(experiment.seed)
     inputs = draw(random, (plan.unread + plan.readings, plan.sequences), experiment.distribution)
-    states = simulator(scale * inputs, plan.unread)
+    states = simulator(scale * inputs, plan.unread, sums)
     states = states + np.sqrt(experiment.noise) * random.normal(size=states.shape) if experiment.noise else states
-    readout = Readout(_parts(states), experiment.regularisation)
     lags = plan.lags[0] + 1
     values = _table(inputs, plan, experiment)
+    readout, ridge = _readout(states, experiment, values, plan)
+    chosen = experiment.regularisation is None and size > _SEARCHED
     profile = np.zeros((experiment.degree, PARTS, lags))
-    over = 0
-    for degree, factors, targets in _targets(values, plan, lags, ordered=size > _SEARCHED):
-        if degree == over:
-            continue
+    over: set[int] = set()
+    for degree, factors, targets in _targets(values, plan, lags, over, ordered=size > _SEARCHED):
         found = readout.recovered(targets)
         if experiment.threshold:
             found = np.where(found.mean(axis=0) > SIGNIFICANT * readout.chance, found, 0.0)
             if size > _SEARCHED and not found.any():
-                over = degree
+                over.add(degree)
         for part, row in enumerate(found):
             np.add.at(profile[degree - 1, part], longest_lag(factors, lags), row)
     totals = profile.sum(axis=(0, 2))
     # Each pair of parts is used twice, with the roles of training and scoring exchanged: half as many are independent.
     stderr = float(totals.std(ddof=1)) * np.sqrt(2 / PARTS)
     mean = profile.mean(axis=1)
+    settled = _settled(mean[0], readout.chance)
     return Estimate(
-        mean, float(totals.mean()), float(stderr), readout.chance, size, _settled(mean[0], readout.chance), not over
+        mean, float(totals.mean()), float(stderr), readout.chance, size, settled, not over, ridge, chosen, whole
     )
 
 
+def _readout(
+    states: Float[np.ndarray, "read batch units"], experiment: EstimateSettings, values: np.ndarray, plan: _Plan
+) -> tuple[Linear, float]:
+    """Return the readouts of states, and their ridge: of large ones that which recovers most of some short products."""
+    asked = experiment.regularisation
+    if states.shape[2] <= _SEARCHED:
+        ridge = _PRECISE if asked is None else asked
+        return Readout(_parts(states), ridge), ridge
+    tried: set[int] = set()
+    guide = []
+    for degree, _, targets in _targets(values, plan, plan.lags[0] + 1, tried, ordered=True):
+        tried.add(degree)
+        guide.append(targets[:, :, :_GUIDES])
+    found = GramReadout(states, PARTS, asked, np.concatenate(guide, axis=2))
+    return found, found.regularisation
+
+
+def read_of(size: int, sums: int | None = None) -> int:
+    """Return how many numbers are read of a state: all of them, or so many sums where these are fewer."""
+    return min(size, sums or (size if size <= _READ else SUMS))
+
+
+def samples_for(size: int) -> int:
+    """Return how many states are read by default."""
+    return max(8192, 16 * size) if size <= _THOROUGH else 2 * PARTS * (size + 2)
+
+
 def _plan(experiment: EstimateSettings, size: int) -> _Plan:
-    samples = max(8192, 16 * size) if experiment.samples is None else experiment.samples
+    samples = samples_for(size) if experiment.samples is None else experiment.samples
     least = 2 * PARTS * (size + 2)
     if samples < least:
         raise expected("samples", f"at least {least} for {size} units", samples)
@@ -324,7 +280,8 @@ def _affordable(degree: int, longest: int, asked: int | None) -> int:
 def _require_memory(plan: _Plan, size: int, degree: int) -> None:
     samples = plan.readings * plan.sequences
     rows = (degree + 1) * (plan.lags[0] + 1)
-    need = 8 * (samples * (5 * size + rows + 2 * CHUNK) + (plan.unread + plan.readings) * plan.sequences)
+    held = 5 * samples * size if size <= _SEARCHED else int(1.3 * samples * size) + 8 * size * size
+    need = 8 * (held + samples * (rows + 3 * CHUNK) + (plan.unread + plan.readings) * plan.sequences)
     products_of = sum(count(d, lag) * d * 8 for d, lag in enumerate(plan.lags, start=1))
     require(
         f"memory_capacity with {samples} samples of {size} units and lag {plan.lags[0]}",
@@ -347,16 +304,21 @@ def _table(inputs: Float[np.ndarray, "time batch"], plan: _Plan, experiment: Est
     return table(flat, experiment.degree, experiment.distribution)
 
 
-def _targets(values: np.ndarray, plan: _Plan, lags: int, ordered: bool) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+def _targets(
+    values: np.ndarray, plan: _Plan, lags: int, over: set[int], ordered: bool
+) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
     """Return all products of all degrees, some hundreds at a time: their degree, factors and values.
 
-    `ordered` are those of short lags first: what fades is then at its end where some hundreds in a row are chance.
+    `ordered` are those of short lags first: what fades is then at its end where some hundreds in a row are chance, and
+    its degree is `over`.
     """
     for degree, lag in enumerate(plan.lags, start=1):
         chosen = products(degree, lag, lags)
         if ordered:
             chosen = chosen[np.argsort(longest_lag(chosen, lags), kind="stable")]
         for start in range(0, len(chosen), CHUNK):
+            if degree in over:
+                break
             factors = chosen[start : start + CHUNK]
             found = values[factors[:, 0]].copy()
             for slot in range(1, degree):

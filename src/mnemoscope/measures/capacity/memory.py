@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -10,7 +11,15 @@ from jaxtyping import Float
 
 from mnemoscope.core.errors import UserError, choice
 from mnemoscope.core.result import Result, result
-from mnemoscope.measures.capacity.estimate import CHUNK, EstimateSettings, estimate, number_of_products, variance
+from mnemoscope.measures.capacity.estimate import (
+    CHUNK,
+    Estimate,
+    EstimateSettings,
+    estimate,
+    number_of_products,
+    samples_for,
+    variance,
+)
 from mnemoscope.measures.capacity.linear import LinearCapacity, finite_capacity, linear_capacity, noisy_capacity
 from mnemoscope.measures.capacity.network import (
     MOST_LINEAR_UNITS,
@@ -59,6 +68,11 @@ class MemoryCapacity(Result):
         Input scales that were swept over, and the total at each; empty without a sweep.
     totals_by_degree
         The same by degree: one row for each scale.
+    regularisation
+        Square root of the ridge of the readouts, as a share of the largest singular value; zero where it is exact.
+    state_size
+        Numbers in the state: more than `size` where sums of them were read, and the total is a lower bound; zero where
+        it is exact.
     """
 
     measure: ClassVar[str] = "memory-capacity"
@@ -76,6 +90,8 @@ class MemoryCapacity(Result):
     scales: Float[np.ndarray, " scales"]
     totals: Float[np.ndarray, " scales"]
     totals_by_degree: Float[np.ndarray, "scales degrees"]
+    regularisation: float = 0.0
+    state_size: int = 0
 
     def __str__(self) -> str:
         if self.status == "exact":
@@ -131,7 +147,7 @@ _COST = Cost(
     time={"P S^2": 5.2e-10, "P S M": 8e-11, "P M": 8e-9, "P": 5e-6},
     memory="P S",
     sizes={
-        "P": lambda given: given["samples"] or max(8192, 16 * given["S"]),
+        "P": lambda given: given["samples"] or samples_for(int(given["S"])),
         "M": lambda given: number_of_products(given["degree"], given["lag"] or min(2 * given["S"], 512)),
     },
     letters={"M": "products of past inputs"},
@@ -160,8 +176,9 @@ def memory_capacity(
     read: str = "state",
     samples: int | None = None,
     washout: int | None = None,
-    regularisation: float = 1e-13,
+    regularisation: float | None = None,
     threshold: bool = False,
+    sums: int | None = None,
     exact: bool = True,
     linearised: bool = False,
     seed: int = 0,
@@ -210,14 +227,18 @@ def memory_capacity(
     read
         What the readout sees of a network: "state" (h and c of an LSTM), or "output".
     samples
-        States that are read in all; None: 8192, or 16 for every unit if that is more.
+        States that are read in all; None: 8192, or 16 for every unit if that is more (8 beyond 1,024 units).
     washout
         Steps before the first state is read; at least `lag`. None: lag + 100.
     regularisation
-        Square root of the ridge, as a share of the largest singular value of the standardised states.
+        Square root of the ridge, as a share of the largest singular value of the standardised states. None: 1e-13 up to
+        512 numbers in a state; beyond, that of 1e-13 to 1e-4 which predicts best.
     threshold
         Set estimates within four standard deviations of chance to zero, as Dambre et al. do; else they are unbiased.
         Of states of more than 512 numbers products are then tried from short lags on, until 256 in a row are zero.
+    sums
+        Read so many signed sums of the numbers in a state, each number in one of them, instead of all: a lower bound.
+        None: all up to 4,096 numbers, 1,024 sums of more.
     exact
         Compute linear networks exactly; False: simulate them as any other.
     linearised
@@ -264,6 +285,7 @@ def memory_capacity(
         washout=washout,
         regularisation=regularisation,
         threshold=threshold,
+        sums=sums,
         seed=seed,
     )
     choice("read", read, READS)
@@ -357,6 +379,7 @@ def _estimated(simulator: Simulator, asked: EstimateSettings) -> MemoryCapacity:
             f"the input is white, {asked.distribution}, of scale {asked.scale:g}",
             *(() if found.settled or asked.horizon is not None else (unsettled,)),
             *(() if found.searched else (_UNTIL,)),
+            *_read_as(found),
         ),
         cost="O(T N^2 + T N M) time for T samples and M products, O(T N) memory",
         curve=found.profile[0],
@@ -371,4 +394,14 @@ def _estimated(simulator: Simulator, asked: EstimateSettings) -> MemoryCapacity:
         scales=np.array(asked.scales or (), dtype=float),
         totals=np.array([each.total for each in swept]),
         totals_by_degree=np.array(by_degree).reshape(len(swept), asked.degree),
+        regularisation=found.regularisation,
+        state_size=found.whole,
     )
+
+
+def _read_as(found: Estimate) -> Iterator[str]:
+    """Say what of a large state was read, and how."""
+    if found.size < found.whole:
+        yield f"a lower bound: {found.size:,} sums of the {found.whole:,} numbers in the state were read"
+    if found.chosen:
+        yield f"of five ridges the one that predicted best: {found.regularisation:g}, squared, of the largest square"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Iterator
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -25,8 +26,36 @@ READS = ("state", "output")
 WHAT = "memory_capacity"
 MOST_LINEAR_UNITS = 1024
 
-Simulator = Callable[[Float[np.ndarray, "time batch"], int], Float[np.ndarray, "read batch units"]]
-"""Takes scalar inputs and a number of steps not to be read, returns the states after each of the other steps."""
+_LOOKED = 8
+"""Steps before the first reading whose states say how large each number of a state is."""
+
+
+class Simulator(Protocol):
+    """A network under scalar inputs."""
+
+    def __call__(
+        self, inputs: Float[np.ndarray, "time batch"], unread: int, sums: int | None = None
+    ) -> Float[np.ndarray, "read batch units"]:
+        """Return the states after every step but the first `unread` ones, or so many `sums` of their numbers."""
+
+
+class _Sums:
+    """Signed sums of the numbers of a large state, each number once and in units of its own deviation.
+
+    Readouts of sums are readouts of the state: what they recover is a lower bound of what the state holds.
+    """
+
+    def __init__(self, before: Float[Tensor, "steps batch units"], count: int) -> None:
+        generator, size = torch.Generator().manual_seed(0), before.shape[2]
+        self.count = count
+        self.places = (torch.randperm(size, generator=generator) % count).to(before.device)
+        signs = 2.0 * torch.randint(2, (size,), generator=generator) - 1
+        spread = before.flatten(0, 1).std(0)
+        self.weights = torch.where(spread > 0, signs.to(before) / spread, 0.0)
+
+    def __call__(self, states: Float[Tensor, "*any units"]) -> Float[Tensor, "*any sums"]:
+        found = states.new_zeros(*states.shape[:-1], self.count)
+        return found.index_add(-1, self.places, states * self.weights)
 
 
 def pair(given: Any) -> tuple[Float[np.ndarray, "n n"], Float[np.ndarray, " n"]] | None:
@@ -82,15 +111,17 @@ def rest(flow: Dynamics, steps: int = 100_000) -> State:
 def matrix_simulator(W: Float[np.ndarray, "n n"], v: Float[np.ndarray, " n"]) -> Simulator:
     """Return the linear network of these matrices as a simulator."""
 
-    def simulate(inputs: Float[np.ndarray, "time batch"], unread: int) -> Float[np.ndarray, "read batch units"]:
-        state = np.zeros((inputs.shape[1], len(v)))
-        found = np.empty((len(inputs) - unread, *state.shape))
-        with np.errstate(over="ignore", invalid="ignore"):  # said below, in one line
-            for t, u in enumerate(inputs):
-                state = state @ W.T + u[:, None] * v
-                if t >= unread:
-                    found[t - unread] = state
-        return _finite(found)
+    def simulate(
+        inputs: Float[np.ndarray, "time batch"], unread: int, sums: int | None = None
+    ) -> Float[np.ndarray, "read batch units"]:
+        def states() -> Iterator[Tensor]:
+            state = np.zeros((inputs.shape[1], len(v)))
+            with np.errstate(over="ignore", invalid="ignore"):  # said below, in one line
+                for u in inputs:
+                    state = state @ W.T + u[:, None] * v
+                    yield torch.from_numpy(state)
+
+        return _finite(_read(states(), len(inputs), unread, sums).numpy(), unread)
 
     return simulate
 
@@ -100,36 +131,58 @@ def network_simulator(dynamics: Dynamics, direction: Any, read: str) -> Simulato
     along = input_direction(dynamics, direction)
 
     @torch.no_grad()
-    def simulate(inputs: Float[np.ndarray, "time batch"], unread: int) -> Float[np.ndarray, "read batch units"]:
+    def simulate(
+        inputs: Float[np.ndarray, "time batch"], unread: int, sums: int | None = None
+    ) -> Float[np.ndarray, "read batch units"]:
         x = torch.as_tensor(inputs, **dynamics.factory)[..., None] * along
         drive = _outputs if read == "output" else _states
-        return _finite(dynamics.guarded(lambda: drive(dynamics, x, unread)).cpu().numpy())
+        found = dynamics.guarded(lambda: _read(drive(dynamics, x), len(x), unread, sums))
+        return _finite(found.cpu().numpy(), unread)
 
     return simulate
 
 
-def _outputs(dynamics: Dynamics, x: Tensor, unread: int) -> Tensor:
+def _outputs(dynamics: Dynamics, x: Tensor) -> Iterator[Tensor]:
     network = dynamics.network
-    if not network.batch_first:
-        output: Tensor = network(x)[0]
-        return output[unread:]
-    output = network(x.transpose(0, 1))[0]
-    return output.transpose(0, 1)[unread:]
+    output: Tensor = network(x.transpose(0, 1) if network.batch_first else x)[0]
+    yield from output.transpose(0, 1) if network.batch_first else output
 
 
-def _states(dynamics: Dynamics, x: Tensor, unread: int) -> Tensor:
+def _states(dynamics: Dynamics, x: Tensor) -> Iterator[Tensor]:
     state = dynamics.start(x.shape[1])
-    found = []
-    for t, each in enumerate(x):
+    for each in x:
         state = dynamics.step(each, state)[1]
-        if t >= unread:
-            found.append(dynamics.flatten(dynamics.network.readout_state(state)))
-    return torch.stack(found)
+        yield dynamics.flatten(dynamics.network.readout_state(state))
 
 
-def _finite(states: Float[np.ndarray, "read batch units"]) -> Float[np.ndarray, "read batch units"]:
-    if not np.isfinite(states).all():
-        raise UserError(
-            f"{WHAT} needs states that stay finite, and these overflow; take a shorter horizon or a smaller scale"
-        )
-    return states
+def _read(
+    states: Iterator[Float[Tensor, "batch units"]], steps: int, unread: int, sums: int | None
+) -> Float[Tensor, "read batch units"]:
+    """Return what is read, as it comes: neither a list of states nor a copy of them would fit beside it."""
+    before: deque[Tensor] = deque(maxlen=_LOOKED)
+    found: Tensor | None = None
+    reduced: _Sums | None = None
+    for t, state in enumerate(states):
+        if t < unread:
+            before.append(state)
+            continue
+        if sums is not None:
+            reduced = reduced or _Sums(torch.stack(list(before) or [state]), sums)
+            state = reduced(state)
+        if found is None:
+            found = state.new_empty(steps - unread, *state.shape)
+        found[t - unread] = state
+    assert found is not None
+    return found
+
+
+def _finite(states: Float[np.ndarray, "read batch units"], unread: int) -> Float[np.ndarray, "read batch units"]:
+    sizes = np.array([np.abs(each).max() for each in states])
+    if np.isfinite(sizes).all():
+        return states
+    step = int(np.flatnonzero(~np.isfinite(sizes))[0])
+    last = f", after numbers of up to {sizes[step - 1]:.3g}" if step else ""
+    raise UserError(
+        f"{WHAT} needs states that stay finite, and these overflow at step {unread + step + 1}{last}; take a shorter "
+        "horizon or a smaller scale"
+    )

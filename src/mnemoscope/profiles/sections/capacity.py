@@ -18,6 +18,10 @@ __all__ = ["Capacity"]
 _DEGREE = 3
 """Tanh networks without biases are odd functions: their products have an odd degree."""
 
+_READ = {False: 2048, True: 1024}
+"""Numbers in a state up to which all are read, by `quick`; beyond, so many sums of them, which gives a lower bound:"""
+_SUMS = {False: 1024, True: 512}
+
 _ENDS = 256
 """The longest lag that is drawn."""
 
@@ -88,8 +92,11 @@ class Capacity(ProfileSection):
     def calls(self, context: Context) -> tuple[Call, ...]:
         """Return the measure of memory capacity, with chance taken out."""
         options: dict[str, Any] = {"degree": _DEGREE, "threshold": True}
+        size, most = context.state_size, _READ[context.quick]
+        if size > most:
+            options["sums"] = size = _SUMS[context.quick]
         if context.quick:
-            options["samples"] = max(2048, 16 * context.state_size)
+            options["samples"] = max(2048, 16 * size if size <= most // 2 else 8 * (size + 2))
         return (Call("memory-capacity", options),)
 
     def run(self, network: Any, context: Context) -> Measurement:
@@ -97,20 +104,21 @@ class Capacity(ProfileSection):
         (call,) = self.calls(context)
         found: MemoryCapacity = call(network, context)
         linear, nonlinear = float(found.by_degree[0]), float(found.by_degree[1:].sum())
-        lost = _lost(found)
+        lost, whole = _lost(found), max(found.size, found.state_size)
         lags = lag_grid(min(_ENDS, len(found.curve) - 1))
         return Measurement(
             scalars={
-                "linear": _known(linear, lost, most=found.size),
-                "nonlinear": _known(nonlinear, lost, most=found.size),
-                "linear_share": _known(linear / found.size, lost),
+                "linear": _known(linear, lost, _cut(found), most=whole),
+                "nonlinear": _known(nonlinear, lost, _cut(found), most=whole),
+                "linear_share": _known(linear / whole, lost, _cut(found)),
                 "reach": _reach(found, lost),
             },
             data={
                 "lags": lags,
                 "linear": None if lost else found.curve[lags],
                 "degrees": None if lost else found.by_degree,
-                "size": found.size,
+                "size": whole,
+                "ridge": found.regularisation,
                 "exact": found.status == "exact",
                 "stderr": found.stderr,
             },
@@ -137,6 +145,11 @@ def _lost(found: MemoryCapacity) -> str:
     if found.total > found.size + 3 * found.stderr or found.stderr > found.size / 2:
         return "it cannot be estimated, since the states differ too much in size for a fit"
     return ""
+
+
+def _cut(found: MemoryCapacity) -> str:
+    """Say what was read of the state where that was not all of it."""
+    return f"{found.size:,} sums" if found.size < found.state_size else ""
 
 
 def _known(value: float | None, lost: str, at_least: str = "", *, most: float | None = None) -> Scalar:
