@@ -13,7 +13,8 @@ from mnemoscope.core.arrays import positive
 from mnemoscope.core.errors import Description, UserError, expected, positive_int
 from mnemoscope.core.result import Result, result
 from mnemoscope.measures.blackbox import Blackbox
-from mnemoscope.measures.capacity.estimate import CHUNK, PARTS, SIGNIFICANT, Readout
+from mnemoscope.measures.capacity.estimate import CHUNK, PARTS, SIGNIFICANT
+from mnemoscope.measures.capacity.readout import Readout
 from mnemoscope.measures.dynamics import Dynamics, few_threads
 from mnemoscope.measures.growth import fit_growth
 from mnemoscope.measures.registry import Cost, measure

@@ -93,10 +93,11 @@ class Capacity(ProfileSection):
         """Return the measure of memory capacity, with chance taken out."""
         options: dict[str, Any] = {"degree": _DEGREE, "threshold": True}
         size, most = context.state_size, _READ[context.quick]
-        if size > most:
+        summed = size > most
+        if summed:
             options["sums"] = size = _SUMS[context.quick]
-        if context.quick:
-            options["samples"] = max(2048, 16 * size if size <= most // 2 else 8 * (size + 2))
+        if context.quick or summed:
+            options["samples"] = max(2048, 16 * size if size <= 512 and not summed else 8 * (size + 2))
         return (Call("memory-capacity", options),)
 
     def run(self, network: Any, context: Context) -> Measurement:
