@@ -47,6 +47,15 @@ def table_5_row(alpha: float, beta: float, d: float) -> tuple[FisherMemory, tupl
     return found, truth(W, v, len(found.curve), bits=320)
 
 
+def test_a_unit_that_forgets_slowly_has_its_closed_form_at_a_million_lags():
+    w = 0.99999
+    found = ms.measures.fisher_memory([[w]], [1.0])
+    lags = np.arange(len(found.curve))
+    assert len(lags) > 10**6
+    assert np.allclose(found.curve, (1 - w * w) * w ** (2.0 * lags), rtol=1e-9, atol=0)
+    assert found.total == pytest.approx(1, rel=1e-9)
+
+
 @pytest.mark.parametrize(("alpha", "beta", "d"), list(TABLE_5))
 def test_table_5_has_ten_digits(alpha, beta, d):
     found, exact = table_5_row(alpha, beta, d)

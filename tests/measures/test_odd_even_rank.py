@@ -201,6 +201,14 @@ def test_the_cp_interval_of_the_construction_is_closed():
     assert found.lower <= found.fitted <= found.upper
 
 
+def test_cores_wider_than_their_ranks_do_not_loosen_the_interval():
+    """A product of vectors, written with bonds of width 3, has CP-rank 1."""
+    first, one, other = np.random.default_rng(0).integers(1, 9, (3, 4)).astype(float)
+    inner = [np.einsum("a,n,b->anb", [1, 0, 0], v, [1, 2, 3]) for v in (one, other)]
+    found = cp_rank([np.outer(first, [1, 2, 3]), *inner, np.outer([1, 0, 0], [1.0, 2.0])])
+    assert (found.lower, found.fitted, found.upper) == (1, 1, 1)
+
+
 def test_the_cp_interval_of_a_known_tensor():
     """A diagonal tensor of order 3 and size 3 has CP-rank 3."""
     core = np.zeros((3, 3, 3))

@@ -231,7 +231,7 @@ _COST = Cost(
 
 @measure("polynomial-degree", kinds=("recurrent",), needs=("polynomial",), cost=_COST)
 def polynomial_degree(
-    network: nn.Module | Dynamics, horizon: int, *, method: str = "interpolation", seed: int = 0
+    network: nn.Module | Dynamics, horizon: int = 4, *, method: str = "interpolation", seed: int = 0
 ) -> PolynomialDegree:
     r"""Return the degrees of a polynomial network's states in each of its inputs.
 

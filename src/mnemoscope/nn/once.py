@@ -39,6 +39,8 @@ class Once(Network):
     """
 
     output_at: ClassVar[str] = "once"
+    usual: ClassVar[dict[str, int]] = {}
+    """Sizes of one that is named without them on a command line."""
 
     def __init__(
         self,

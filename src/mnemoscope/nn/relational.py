@@ -145,6 +145,7 @@ class Relational(Once):
 
     input_axes: ClassVar[int] = 3
     counted_at: ClassVar[dict[str, int]] = {"panels": 2, "answers": 2}
+    usual: ClassVar[dict[str, int]] = {"panels": 9, "answers": 4}
     small_sizes: ClassVar[dict[str, Any]] = {"panels": 3, "answers": 2, "input_size": (3, 8, 8)}
     has_relations: ClassVar[bool] = False
     """Whether `relations` gives a matrix."""

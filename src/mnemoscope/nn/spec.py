@@ -330,8 +330,9 @@ class NetworkSpec:
         _check_ending(self.what)
         if self.what in NETWORKS or not is_location(self.what):
             cls = NETWORKS[self.what]
-            # A network that answers once has defaults for the sizes that it has.
-            usual = {} if getattr(cls, "output_at", "steps") == "once" else known_sizes(cls, DEFAULT_SIZES)
+            # A network that answers once has sizes of its own.
+            once = getattr(cls, "output_at", "steps") == "once"
+            usual = getattr(cls, "usual", {}) if once else known_sizes(cls, DEFAULT_SIZES)
             sizes = shaped_sizes(self.what, cls, {**usual, **self.sizes})
             return Built(create(self.what, **{**sizes, **self.options}))
         return construct(self.what, get(self.what), self.sizes, self.options)

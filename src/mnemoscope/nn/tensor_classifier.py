@@ -53,6 +53,7 @@ class TensorClassifier(Once):
     batch_first = True
     polynomial: ClassVar[bool] = True
     counted_at: ClassVar[dict[str, int]] = {"features": 10, "rank": 64, "length": 16, "classes": 10}
+    usual: ClassVar[dict[str, int]] = {"features": 3, "rank": 3, "length": 4, "classes": 2}
     least_length: ClassVar[int] = 1
 
     def __init__(

@@ -118,6 +118,7 @@ def _stacked(
 
 
 _LAGS = 1024  # lags that are computed at once after the first, which are computed one by one
+_SHORT = 64  # blocks of a curve that is not long
 
 
 def curve(white: Whitened, lags: int) -> Float[np.ndarray, " lags"]:
@@ -133,16 +134,29 @@ def stationary_curve(white: Whitened, root: Float[np.ndarray, "n n"], total: flo
     `root` is a factor of sum_k B^kT B^k, so that the rest from lag k on is the squared norm of its product with B^k b.
     """
     size = len(white.source)
+    found = None
+    for length, most in ((min(_LAGS, 2 * size), _SHORT), (_LAGS, None)):  # few lags for most; a slow one has millions
+        found = _until_spent(white, root, TAIL * total, length, most)
+        if found is not None:
+            break
+    assert found is not None
+    values, rest = found
+    from_here = rest + np.cumsum(values[::-1])[::-1]
+    return values[: max(size, int(np.count_nonzero(from_here > TAIL * total)))]
+
+
+def _until_spent(
+    white: Whitened, root: Float[np.ndarray, "n n"], least: float, length: int, most: int | None
+) -> tuple[Float[np.ndarray, " lags"], float] | None:
+    """Return J(k) block by block until the rest is at most `least`, and that rest; None where `most` are too few."""
     parts: list[Float[np.ndarray, " lags"]] = []
-    for block in _blocks(white, min(_LAGS, 2 * size)):
+    for block in islice(_blocks(white, length), most):
         parts.append(_squares(block))
         end = root @ (white.step @ block[:, -1])
         rest = float(end @ end)
-        if rest <= TAIL * total and sum(map(len, parts)) >= size:
-            break
-    values = np.concatenate(parts)
-    from_here = rest + np.cumsum(values[::-1])[::-1]
-    return values[: max(size, int(np.count_nonzero(from_here > TAIL * total)))]
+        if rest <= least and len(parts) * length >= len(white.source):
+            return np.concatenate(parts), rest
+    return None
 
 
 def dyadic_sums(white: Whitened, root: Float[np.ndarray, "n n"]) -> Float[np.ndarray, " sums"]:

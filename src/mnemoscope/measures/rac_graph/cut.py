@@ -157,7 +157,7 @@ _COST = Cost(
 
 @measure("tensor-network", needs=("polynomial",), cost=_COST)
 def tensor_network(
-    network: RAC | Sequence[int], horizon: int, partition: tuple[int, ...] | None = None
+    network: RAC | Sequence[int], horizon: int = 6, partition: tuple[int, ...] | None = None
 ) -> TensorNetwork:
     r"""Return the tensor network of a RAC after some steps: its parts counted, and its least Start-End cut.
 

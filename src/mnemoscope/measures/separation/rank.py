@@ -179,7 +179,7 @@ _COST = Cost(
 @measure("separation-rank", kinds=("recurrent", "sequence"), needs=(), cost=_COST)
 def separation_rank(
     network: nn.Module | Dynamics,
-    horizon: int,
+    horizon: int = 8,
     templates: int | Templates | None = None,
     partition: tuple[int, ...] | None = None,
     unit: int = 0,

@@ -88,7 +88,7 @@ _COST = Cost(
 @measure("separation-saturation", kinds=("recurrent",), needs=(), cost=_COST)
 def separation_saturation(
     network: nn.Module,
-    horizon: int,
+    horizon: int = 6,
     templates: tuple[int, ...] | None = None,
     partition: tuple[int, ...] | None = None,
     unit: int = 0,

@@ -14,7 +14,7 @@ from mnemoscope.core.errors import UserError, positive_int
 from mnemoscope.core.memory import require
 from mnemoscope.core.result import Result, result
 from mnemoscope.measures.registry import Cost, measure
-from mnemoscope.measures.tensor_train.cores import Cores, bond_ceilings, checked_cores, entries
+from mnemoscope.measures.tensor_train.cores import Cores, checked_cores, entries
 from mnemoscope.measures.tensor_train.odd_even import best_partition, exact_matricisation_rank
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def cp_rank(
     >>> from mnemoscope.theory.formulas.tensor_train import attaining_cores
     >>> found = cp_rank(attaining_cores(features=2, rank=3, length=4))
     >>> found.lower, found.fitted, found.upper
-    (4, 4, 8)
+    (4, 4, 4)
     """
     found = checked_cores(cores, label)
     tolerance = positive("tolerance", tolerance)
@@ -236,10 +236,13 @@ def _khatri_rao(factors: list[np.ndarray]) -> np.ndarray:
 
 
 def _ceiling(cores: Cores) -> int:
-    """Return the smaller of two decompositions that always exist: over all bonds, or over all modes but the largest."""
-    bonds = bond_ceilings([core.shape for core in cores])
-    modes = [min(core.shape[1], left * right) for core, left, right in zip(cores, bonds, bonds[1:], strict=False)]
-    return int(min(prod(bonds), prod(modes) // max(modes)))
+    """Return the smaller of two decompositions that always exist: over all bonds, or over all modes but the largest.
+
+    Bonds and modes count with their exact ranks, which may be smaller than the cores are wide.
+    """
+    bonds = [exact_matricisation_rank(cores, tuple(range(k)))[0] for k in range(1, len(cores))]
+    modes = [exact_matricisation_rank(cores, (k,))[0] for k in range(len(cores))]
+    return int(min(prod(bonds), prod(modes) // max(max(modes), 1)))
 
 
 def _tensor(cores: Cores) -> Tensor:
