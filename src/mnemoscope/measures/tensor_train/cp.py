@@ -242,7 +242,7 @@ def _ceiling(cores: Cores) -> int:
     """
     bonds = [exact_matricisation_rank(cores, tuple(range(k)))[0] for k in range(1, len(cores))]
     modes = [exact_matricisation_rank(cores, (k,))[0] for k in range(len(cores))]
-    return int(min(prod(bonds), prod(modes) // max(max(modes), 1)))
+    return int(min(prod(bonds), prod(modes) // max(*modes, 1)))
 
 
 def _tensor(cores: Cores) -> Tensor:
