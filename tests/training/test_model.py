@@ -7,7 +7,9 @@ import torch
 from torch import nn
 
 import mnemoscope as ms
+from mnemoscope.core.errors import UserError
 from mnemoscope.training import Model, build_model, stream
+from mnemoscope.training.model import spec_for
 
 COPY = ms.tasks.create("copy", delay=3)
 
@@ -67,3 +69,15 @@ def test_time_is_first_whatever_the_layer_reads(batch_first):
     x = COPY.sample(3, torch.Generator().manual_seed(1)).inputs
     other = ms.nn.RNN(10, 6, generator=torch.Generator().manual_seed(0))
     torch.testing.assert_close(model(x)[0], model.readout(other(x)[0]))
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("corelnet", "corelnet answers questions about images, which copying does not ask: it takes relational tasks"),
+        ("tt", "answers once for a sequence, and its sizes are its own: --set features=10 --set length=220 "),
+    ],
+)
+def test_a_task_that_a_network_of_this_kind_cannot_answer(name, words):
+    with pytest.raises(UserError, match=words):
+        spec_for(ms.nn.NetworkSpec(name), ms.tasks.create("copying", delay=200))

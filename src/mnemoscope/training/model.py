@@ -124,10 +124,25 @@ def spec_for(spec: NetworkSpec, task: Task) -> NetworkSpec:
     """Return the description of a network with the sizes that a task decides, where they are not given."""
     if spec.saved:
         return spec
+    _check_kind(spec, task)
     decided = task_sizes(get(spec.what) if isinstance(spec.what, str) else spec.what, task)
     width = decided.pop("input_size", None) if spec.input_size is None else spec.input_size
     readout = {} if spec.parameters is None else {"readout_size": task.output_size}
     return spec.replace(input_size=width, options={**decided, **spec.options}, **readout)
+
+
+def _check_kind(spec: NetworkSpec, task: Task) -> None:
+    """Raise about a task that networks of this kind cannot answer, before one is built."""
+    kind = getattr(get(spec.what) if isinstance(spec.what, str) else spec.what, "kind", "")
+    if kind == "relational" and task.kind != "relational":
+        raise UserError(
+            f"{spec.name} answers questions about images, which {task.name} does not ask: it takes relational tasks, "
+            "such as same-different"
+        )
+    sizes = {"features": task.input_size, "length": task.steps, "classes": task.output_size}
+    if kind == "classifier" and not set(sizes) & set(spec.options):
+        typed = " ".join(f"--set {name}={size}" for name, size in {**sizes, "rank": 8}.items())
+        raise UserError(f"{spec.name} answers once for a sequence, and its sizes are its own: {typed}")
 
 
 def task_sizes(network: Any, task: Task) -> dict[str, Any]:

@@ -81,9 +81,23 @@ def network_parameters() -> dict[str, tuple[Any, Any]]:
         help="An option of the network, as `mnemoscope show` lists them; may be repeated.",
         rich_help_panel=_PANEL,
     )
+    budget = typer.Option(
+        "--parameters",
+        help="Instead of --hidden: so many, as --count says.",
+        show_default=False,
+        rich_help_panel=_PANEL,
+    )
+    count = typer.Option(
+        "--count",
+        help="What --parameters counts: recurrent, all, published.",
+        show_default=False,
+        rich_help_panel=_PANEL,
+    )
     return {
         "network": (Annotated[str | None, argument], None),
         **sizes,
+        "parameters": (Annotated[int | None, budget], None),
+        "count": (Annotated[str | None, count], None),
         "option": (Annotated[list[str] | None, option], None),
         **ADVICE_OPTIONS,
     }
@@ -99,7 +113,7 @@ class Source:
         The name of a network, or where it is; None when files were given.
     files
         Paths by flag: ``{"matrix": ["W.npy"]}``; flags that were not given are left out.
-    hidden, input_size, layers
+    hidden, input_size, layers, parameters, count
         Sizes, None where they were not given.
     option
         Options of the network, each ``NAME=VALUE``.
@@ -114,6 +128,8 @@ class Source:
     hidden: str | None = None
     input_size: str | None = None
     layers: str | None = None
+    parameters: int | None = None
+    count: str | None = None
     option: tuple[str, ...] = ()
     seed: int = 0
     about: Mapping[str, Any] = field(default_factory=dict)
@@ -145,7 +161,10 @@ class Source:
     def sizes(self) -> dict[str, Any]:
         """Return the sizes that were given, as constructors name them, or raise for one that is none."""
         given = {flag: getattr(self, flag) for flag in _NAMES}
-        return {
+        if self.count is not None and self.parameters is None:
+            raise UserError("--count says what --parameters counts: give it beside --parameters")
+        budget = {"parameters": self.parameters, "count": self.count or "recurrent"}
+        return ({} if self.parameters is None else budget) | {
             _NAMES[flag]: size_of("--" + flag.replace("_", "-"), value)
             for flag, value in given.items()
             if value is not None
@@ -170,7 +189,10 @@ class Source:
 
     def refuse_sizes(self, why: str) -> None:
         """Raise when sizes or options were given that have no meaning here."""
-        given = {**{name: getattr(self, name) for name in SIZES}, "option": self.option or None}
+        given = {
+            **{name: getattr(self, name) for name in (*SIZES, "parameters", "count")},
+            "option": self.option or None,
+        }
         for name, value in given.items():
             if value is not None:
                 raise UserError(f"--{name.replace('_', '-')} cannot be given: {why}")

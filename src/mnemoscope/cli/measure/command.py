@@ -168,7 +168,7 @@ def _run(
 
 
 def _source_facts(given: dict[str, Any]) -> dict[str, Any]:
-    names = ("network", "hidden", "input_size", "layers", "seed")
+    names = ("network", "hidden", "input_size", "layers", "parameters", "count", "seed")
     found = {name: given[name] for name in names if name in given}
     return found | {"option": tuple(given.get("option") or ()), "about": about_of(given)}
 
