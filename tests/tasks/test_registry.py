@@ -8,6 +8,8 @@ from importlib import import_module
 import pytest
 
 import mnemoscope as ms
+from mnemoscope.tasks import control
+from mnemoscope.tasks.control.registry import TABLE as ENVIRONMENTS
 from mnemoscope.tasks.registry import TABLE
 
 
@@ -19,7 +21,16 @@ def test_table_is_what_the_files_register():
             own = isinstance(thing, type) and thing.__module__ == module.__name__ and "name" in vars(thing)
             if own and isinstance(thing.name, str) and thing.name:
                 found[thing.name] = f"{file.name.removeprefix('mnemoscope.tasks.')}:{name}"
-    assert found == TABLE
+    environments = {name: place for name, place in found.items() if place.startswith("control.")}
+    assert {name: place.removeprefix("control.") for name, place in environments.items()} == ENVIRONMENTS
+    assert {name: place for name, place in found.items() if name not in environments} == TABLE
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_every_environment_is_an_attribute_of_its_room(name):
+    cls = control.get(name)
+    assert getattr(control, cls.__name__) is cls
+    assert cls.__name__ in dir(control)
 
 
 @pytest.mark.parametrize("name", TABLE)
@@ -32,7 +43,7 @@ def test_every_class_is_an_attribute_of_its_room(name):
 
 def test_no_file_has_the_name_of_a_public_name():
     files = {file.name.rpartition(".")[2] for file in pkgutil.walk_packages(ms.tasks.__path__, "mnemoscope.tasks.")}
-    assert files & {*dir(ms.tasks), *dir(ms.tasks.relational)} == {"relational"}
+    assert files & {*dir(ms.tasks), *dir(ms.tasks.relational), *dir(control)} == {"control", "relational"}
 
 
 def test_importing_tasks_loads_no_task():

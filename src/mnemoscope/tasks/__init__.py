@@ -1,14 +1,15 @@
 """Tasks: problems that a network must remember something to solve.
 
-A task's class is imported when it is first used; those about images are in `relational`.
+A task's class is imported when it is first used; those about images are in `relational`, environments in `control`.
 """
 
 from typing import TYPE_CHECKING
 
 from mnemoscope.core.lazy import lazy
-from mnemoscope.tasks import relational
+from mnemoscope.tasks import control, relational
 from mnemoscope.tasks.base import Evaluation, Task
 from mnemoscope.tasks.batch import Batch, Splits
+from mnemoscope.tasks.problem import Problem
 from mnemoscope.tasks.registry import TABLE, create, get, names, task
 
 if TYPE_CHECKING:
@@ -25,7 +26,19 @@ if TYPE_CHECKING:
 
 _HOMES = {cls: file for file, _, cls in (place.partition(":") for place in TABLE.values()) if "." not in file}
 
-__all__ = ["Batch", "Evaluation", "Splits", "Task", "create", "get", "names", "relational", "task"]
+__all__ = [
+    "Batch",
+    "Evaluation",
+    "Problem",
+    "Splits",
+    "Task",
+    "control",
+    "create",
+    "get",
+    "names",
+    "relational",
+    "task",
+]
 
 __getattr__ = lazy(__name__, _HOMES)
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -14,12 +13,11 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from mnemoscope.core.errors import Description, UserError, choice, expected, positive_int
+from mnemoscope.core.errors import Description, UserError, expected, positive_int
 from mnemoscope.tasks.batch import Batch, Splits, last_step
+from mnemoscope.tasks.problem import Problem
 
 __all__ = ["Evaluation", "Task"]
-
-T = TypeVar("T", bound="Task")
 
 
 class Evaluation(NamedTuple):
@@ -32,13 +30,13 @@ class Evaluation(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Task(ABC):
-    """A problem: a frozen dataclass whose fields are its settings.
+class Task(Problem):
+    """A problem of sequences and answers: a frozen dataclass whose fields are its settings.
 
     Attributes
     ----------
-    name
-        Under which it is registered.
+    name, references, difficulty, axes, dataset
+        As every `Problem` has them.
     kind
         What the targets are, and so the loss: ``"classification"`` (cross entropy of logits), ``"relational"`` (the
         same, one answer for a sequence of images), ``"regression"`` (mean squared error) or ``"binary"`` (binary cross
@@ -47,25 +45,14 @@ class Task(ABC):
         The score in words.
     naive
         The formula of `baseline` in the settings' names.
-    difficulty
-        The setting that makes the task harder as it grows; empty where there is none.
-    axes
-        All settings of which that can be said, when there are more than this one.
     streams
         Whether `windows` gives contiguous text.
-    dataset
-        The files that it reads (a name of `mnemoscope data`), or None.
     """
 
-    name: ClassVar[str]
-    references: ClassVar[tuple[str, ...]] = ()
     kind: ClassVar[str] = "classification"
     metric: ClassVar[str] = "accuracy"
     naive: ClassVar[str] = ""
-    difficulty: ClassVar[str]
-    axes: ClassVar[tuple[str, ...]] = ()
     streams: ClassVar[bool] = False
-    dataset: ClassVar[str | None] = None
 
     @property
     @abstractmethod
@@ -143,26 +130,6 @@ class Task(ABC):
         """Return the tests of a trained network on fresh sequences: by default 10,000 of the same task."""
         return (Evaluation(f"{self.difficulty}={getattr(self, self.difficulty)}", self),)
 
-    def limits(self, axis: str | None = None) -> tuple[int, int | None]:
-        """Return the least and the largest value of an axis with all other settings as they are; None: no end."""
-        self._axis(axis)
-        return 1, None
-
-    def harder(self: T, value: int, axis: str | None = None) -> T:
-        """Return the task with another value on its difficulty axis.
-
-        Examples
-        --------
-        >>> import mnemoscope as ms
-        >>> ms.tasks.create("copy").harder(500)
-        Copy(delay=500)
-        """
-        return dataclasses.replace(self, **{self._axis(axis): value})
-
-    def settings(self) -> dict[str, Any]:
-        """Return what makes the task what it is, ready for JSON; the folder of the data is not among it."""
-        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.compare}
-
     def loss(self, output: Float[Tensor, "*time batch output"], batch: Batch) -> Float[Tensor, ""]:
         """Return the mean loss over the steps that the mask counts: cross entropy in nats, or squared error.
 
@@ -211,11 +178,6 @@ class Task(ABC):
     def pictures(self, batch: Batch, which: int = 0) -> dict[str, Float[np.ndarray, "rows columns"]]:
         """Return a sequence as images with values in [0, 1], by what they show, where it is made of one."""
         return {}
-
-    def _axis(self, axis: str | None) -> str:
-        if not self.difficulty:
-            raise UserError(f"the task {self.name} has no setting that makes it harder step by step")
-        return self.difficulty if axis is None else choice("axis", axis, self.axes or (self.difficulty,))
 
     def _counted(self, output: Any, batch: Batch, mask: Bool[Tensor, "time batch"]) -> tuple[Tensor, Tensor]:
         """Return answers and targets of the steps that count, one row each."""

@@ -10,6 +10,7 @@ from mnemoscope.core.intervals import wilson
 from mnemoscope.core.seeds import stream
 from mnemoscope.training.capacities.result import Capacity, compare_capacities
 from mnemoscope.training.capacities.search import Search, capacity, take_turns
+from mnemoscope.training.control import PPO, ppo
 from mnemoscope.training.experiment import Experiment, read_experiment
 from mnemoscope.training.family import family
 from mnemoscope.training.fitting import Diverged, Run, fit
@@ -25,6 +26,7 @@ from mnemoscope.training.statistics import compare_paired, holm
 from mnemoscope.training.step import Step
 
 __all__ = [
+    "PPO",
     "Adam",
     "Capacity",
     "Diverged",
@@ -46,6 +48,7 @@ __all__ = [
     "fit",
     "fit_population",
     "holm",
+    "ppo",
     "read_experiment",
     "resume",
     "snapshots",

@@ -16,18 +16,11 @@ from torch.utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflat
 from mnemoscope.nn.members import map_members
 from mnemoscope.nn.stack import Stack
 from mnemoscope.tasks import Batch, Task
+from mnemoscope.training.descent import as_real, base_rates, full_state, part, trained_parameters
 from mnemoscope.training.model import Model
 from mnemoscope.training.objective import Buffers, Loss, aligned, is_plain, quick_score, stacked_losses
 from mnemoscope.training.options import Options
-from mnemoscope.training.step import (
-    as_real,
-    base_rates,
-    full_state,
-    needs_after_step,
-    part,
-    prepared,
-    trained_parameters,
-)
+from mnemoscope.training.step import needs_after_step, prepared
 
 __all__ = ["CohortStep"]
 

@@ -15,7 +15,7 @@ from mnemoscope.core.errors import Description, UserError, expected
 from mnemoscope.nn.options import public_class
 from mnemoscope.nn.registry import NETWORKS, card
 from mnemoscope.nn.spec import DEFAULT_SIZES, NETWORK_VERSION, NetworkSpec
-from mnemoscope.tasks import Task
+from mnemoscope.tasks import Problem, Task
 from mnemoscope.tasks import create as create_task
 from mnemoscope.training.model import Model
 from mnemoscope.training.options import Options
@@ -47,7 +47,7 @@ def task_of(task: Any, data: Any = None) -> Task:
     return create_task(task)
 
 
-def describe_task(task: Task) -> dict[str, Any]:
+def describe_task(task: Problem) -> dict[str, Any]:
     """Return a task as JSON."""
     return {"name": task.name, "settings": task.settings()}
 
@@ -67,7 +67,7 @@ def describe_network(layer: nn.Module) -> dict[str, Any]:
 
 
 def spec_of(
-    kind: str, model: Model, task: Task, options: Options, readout: Any, own: Mapping[str, Any]
+    kind: str, model: Model, task: Problem, options: Options, readout: Any, own: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the configuration of a run: everything that its numbers depend on.
 

@@ -21,7 +21,7 @@ from mnemoscope.nn.storage import weights_digest
 from mnemoscope.report import chart
 from mnemoscope.report.chart import Chart
 from mnemoscope.runs import Metrics
-from mnemoscope.tasks import Task
+from mnemoscope.tasks import Problem, Task
 from mnemoscope.training.configuration import spec_of, task_of
 from mnemoscope.training.data import source_of
 from mnemoscope.training.loop import Loop
@@ -33,7 +33,7 @@ from mnemoscope.training.schedule import Plateau
 from mnemoscope.training.state import Callback, Ending, Member
 from mnemoscope.training.step import Step, check_answers
 
-__all__ = ["Diverged", "Run", "draw_losses", "fit", "fit_with", "ready"]
+__all__ = ["Diverged", "Run", "conduct", "draw_losses", "fit", "fit_with", "placed", "ready"]
 
 
 def fit(
@@ -161,9 +161,23 @@ def fit_with(
     check_answers(model, task, member.source, options)
     own = {"weights": weights_digest(model)} if known is None and root is not None else known or {}
     spec = spec_of("fit", model, task, options, readout, own)
-    opened = folder is not None or root is not None
     step = Step(model, task, options, loss)
     loop = Loop(step, task, [member], lambda *_: step, loss, callbacks)
+    return conduct(loop, model, spec, folder=folder, root=root, progress=progress)
+
+
+def conduct(
+    loop: Loop,
+    model: Model,
+    spec: dict[str, Any],
+    *,
+    folder: str | os.PathLike[str] | None,
+    root: str | os.PathLike[str] | None,
+    progress: bool | None,
+) -> Run:
+    """Run the training of one network to its end, recorded where there is a folder for it, and return what came out."""
+    task, options = loop.task, loop.options
+    opened = folder is not None or root is not None
     with runs.open(spec, folder=folder, root=root, start=loop.begin) if opened else nullcontext() as record:
         restore(loop, record)
         where = None if record is None else record.folder
@@ -182,6 +196,11 @@ def fit_with(
 def ready(layer: nn.Module, task: Task, options: Options, readout: Any) -> Model:
     """Return the model of a layer, on its device and in its precision."""
     model = build_model(layer, task, readout, stream(options.seed, "readout"))
+    return placed(model, options)
+
+
+def placed(model: Model, options: Options) -> Model:
+    """Return a model on the device and in the precision of its training."""
     if options.precision is not None:
         model.to(PRECISIONS[options.precision])
     if options.device is not None:
@@ -195,7 +214,7 @@ def network_name(model: Model) -> str:
     return str(getattr(getattr(layer, "card", None), "name", None) or type(getattr(layer, "module", layer)).__name__)
 
 
-def _ended(loop: Loop, model: Model, task: Task, lines: Metrics, folder: Path | None) -> Run:
+def _ended(loop: Loop, model: Model, task: Problem, lines: Metrics, folder: Path | None) -> Run:
     member = loop.members[0]
     if member.ending is None or member.final is None:
         # A record says that the run has ended, but the checkpoint of its end is gone: an earlier one was taken.
@@ -233,7 +252,7 @@ class Run:
     """
 
     model: Model
-    task: Task
+    task: Problem
     seed: int
     metrics: Metrics
     ending: Ending

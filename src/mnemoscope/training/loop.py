@@ -15,12 +15,13 @@ from mnemoscope.core.errors import UserError
 from mnemoscope.core.seeds import seed_of
 from mnemoscope.machines import deadline, stop_asked
 from mnemoscope.runs import Checkpoint, OutOfBudget
-from mnemoscope.tasks import Batch, Task
+from mnemoscope.tasks import Batch, Problem, Task
 from mnemoscope.training.data import Source
+from mnemoscope.training.descent import part
 from mnemoscope.training.objective import Loss
 from mnemoscope.training.options import Options
 from mnemoscope.training.state import Callback, Ending, Member, Moment
-from mnemoscope.training.step import evaluating, part
+from mnemoscope.training.step import evaluating
 
 __all__ = ["Loop", "LossAndScore", "check_time", "evaluate", "validation_interval"]
 
@@ -31,9 +32,9 @@ class Loop:
     Parameters
     ----------
     step
-        A `Step` or a `CohortStep`, which holds the weights.
+        A `Descent` or a `CohortStep`, which holds the weights.
     task
-        Of all networks.
+        Of all networks; or an environment.
     members
         The networks, in the order in which `step` holds them.
     solo
@@ -42,17 +43,21 @@ class Loop:
         An own loss instead of the task's.
     callbacks
         Called at every line of the metrics.
+    assess
+        Returns loss and score of all that the step holds on their data, as `evaluate`, which is the default, does.
     """
 
     def __init__(
         self,
         step: Any,
-        task: Task,
+        task: Problem,
         members: Sequence[Member],
         solo: Callable[[Member, Mapping[str, Tensor]], Any],
         loss: Loss | None = None,
         callbacks: Sequence[Callback] = (),
+        assess: Callable[..., list[LossAndScore]] | None = None,
     ) -> None:
+        self.assess: Callable[..., list[LossAndScore]] = evaluate if assess is None else assess
         self.step, self.task, self.members, self.solo = step, task, list(members), solo
         self.loss, self.callbacks = loss, tuple(callbacks)
         self.alive = [member for member in self.members if member.ending is None]
@@ -146,7 +151,7 @@ class Loop:
     def _validate(self, rows: list[dict[str, Any]]) -> dict[int, str]:
         """Validate all; return which are to stop, and why."""
         data = [member.source.held_out("validation") for member in self.alive]
-        outcomes = evaluate(self.step, self.task, data, self.step.carries, self.loss)
+        outcomes = self.assess(self.step, self.task, data, self.step.carries, self.loss)
         stops, changed = {}, False
         for k, (member, outcome, row) in enumerate(zip(self.alive, outcomes, rows, strict=True)):
             better, then = member.watch.see(self.iteration, outcome.loss, member.options.plateau)
@@ -199,11 +204,11 @@ class Loop:
         tests = [member.source.tests() for member in group]
         for label in tests[0]:
             task = tests[0][label][0]
-            outcomes = evaluate(step, task, [own[label][1] for own in tests], self.step.carries, self.loss)
+            outcomes = self.assess(step, task, [own[label][1] for own in tests], self.step.carries, self.loss)
             for member, outcome in zip(group, outcomes, strict=True):
                 ending = member.ending
                 assert ending is not None
-                ending.tests[label] = {**outcome._asdict(), **task.reported(outcome.loss)}
+                ending.tests[label] = {**outcome._asdict(), **_reported(task, outcome.loss)}
                 if ending.score is None:
                     ending.loss, ending.score = outcome
 
@@ -283,6 +288,7 @@ def advice(options: Any) -> str:
 def validation_interval(options: Options, source: Source) -> int:
     """Return the steps between two validations; 0 when there are none."""
     if not source.validates:
+from mnemoscope.training.descent import part
         if options.validate_every or options.plateau is not None or options.target is not None:
             raise UserError("the task has no validation set: no validate_every, schedule, patience or target for it")
         return 0

@@ -25,6 +25,7 @@ from mnemoscope.runs import Metrics
 from mnemoscope.tasks import Task
 from mnemoscope.training.configuration import VECTORS, describe_network, spec_of, task_of
 from mnemoscope.training.data import source_of
+from mnemoscope.training.descent import full_state, load_weights, part
 from mnemoscope.training.fitting import Run, network_name, ready
 from mnemoscope.training.groups import (
     LAYOUTS,
@@ -42,7 +43,7 @@ from mnemoscope.training.objective import Loss
 from mnemoscope.training.options import Options
 from mnemoscope.training.recording import Progress, latest_checkpoint
 from mnemoscope.training.state import Callback
-from mnemoscope.training.step import Step, check_answers, full_state, load_weights, part
+from mnemoscope.training.step import Step, check_answers
 from mnemoscope.training.workers import is_movable, read_group, run_workers
 
 __all__ = [

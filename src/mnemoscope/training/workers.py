@@ -23,13 +23,13 @@ from mnemoscope.runs import Checkpoint, Metrics, OutOfBudget, load
 from mnemoscope.tasks import Task
 from mnemoscope.tasks.registry import TASKS
 from mnemoscope.training.configuration import describe_network, rebuild_layer, rebuild_task, recorded_options, with_data
+from mnemoscope.training.descent import load_weights, part
 from mnemoscope.training.fitting import ready
 from mnemoscope.training.groups import Group, GroupResult, Layout, group_folder, group_spec, train_group
 from mnemoscope.training.model import Model
 from mnemoscope.training.options import Options
 from mnemoscope.training.recording import Progress
 from mnemoscope.training.state import Ending
-from mnemoscope.training.step import load_weights, part
 
 __all__ = ["is_movable", "main", "read_group", "run", "run_workers", "worker_command"]
 

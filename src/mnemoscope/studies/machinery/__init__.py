@@ -1,6 +1,6 @@
 """Machinery of studies: what every study shares, so that one is a small declaration."""
 
-from mnemoscope.studies.machinery import kinds, trainings
+from mnemoscope.studies.machinery import control, kinds, trainings
 from mnemoscope.studies.machinery.costs import Cost, Estimates, time_on
 from mnemoscope.studies.machinery.displays import BarsOf, CurvesOf, HeatMapOf, TableOf
 from mnemoscope.studies.machinery.execution import EXECUTORS, collected, execute, executor
@@ -35,6 +35,7 @@ __all__ = [
     "Study",
     "TableOf",
     "collected",
+    "control",
     "declared",
     "draw_gallery",
     "execute",

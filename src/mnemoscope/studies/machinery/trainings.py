@@ -191,9 +191,10 @@ def _held(values: list[float | None], length: int) -> list[float | None]:
 
 
 def _score_on_training(run: Run, data: Source) -> float:
-    parts = list(data.held_out("train"))
+    parts, task = list(data.held_out("train")), run.task
+    assert isinstance(task, tasks.Task)
     with torch.no_grad():
-        right = sum(part.size * run.task.score(run.model(part.inputs)[0], part) for part in parts)
+        right = sum(part.size * task.score(run.model(part.inputs)[0], part) for part in parts)
     return right / sum(part.size for part in parts)
 
 
