@@ -134,7 +134,7 @@ def capacity(
     if plot is not None:
         chart.check_path(plot)
         check_output(plot, force)
-    chosen = tasks.create(
+    chosen = tasks.problem(
         task, **named_values(task_settings or (), "--task-set") | ({} if data is None else {"data": data})
     )
     depths = _depths(layers)
@@ -151,7 +151,7 @@ def capacity(
         "iterations": iterations,
         "budget": budget,
         "warm_start": warm_start,
-        **checked_training(named_values(training or (), "--train")),
+        **checked_training(named_values(training or (), "--train"), chosen),
     }
     sizes: dict[str, Any] = {} if hidden is None else {"hidden_size": hidden}
     sizes |= {} if parameters is None else {"parameters": parameters, "count": count}

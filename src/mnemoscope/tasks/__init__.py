@@ -9,8 +9,8 @@ from mnemoscope.core.lazy import lazy
 from mnemoscope.tasks import control, relational
 from mnemoscope.tasks.base import Evaluation, Task
 from mnemoscope.tasks.batch import Batch, Splits
-from mnemoscope.tasks.problem import Problem
-from mnemoscope.tasks.registry import TABLE, create, get, names, task
+from mnemoscope.tasks.problems import Problem
+from mnemoscope.tasks.registry import TABLE, create, get, names, problem, task
 
 if TYPE_CHECKING:
     from mnemoscope.tasks.adding import *
@@ -36,6 +36,7 @@ __all__ = [
     "create",
     "get",
     "names",
+    "problem",
     "relational",
     "task",
 ]

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from mnemoscope.core.errors import Description, UserError, expected, positive_int
 from mnemoscope.tasks.batch import Batch, Splits, last_step
-from mnemoscope.tasks.problem import Problem
+from mnemoscope.tasks.problems import Problem
 
 __all__ = ["Evaluation", "Task"]
 

@@ -9,8 +9,11 @@ from typing import Any, TypeVar
 from mnemoscope.core.errors import UserError, nearest
 from mnemoscope.core.registry import Registry
 from mnemoscope.tasks.base import Task
+from mnemoscope.tasks.control.base import Environment
+from mnemoscope.tasks.control.registry import ENVIRONMENTS
+from mnemoscope.tasks.control.registry import create as create_environment
 
-__all__ = ["TABLE", "TASKS", "create", "get", "names", "task"]
+__all__ = ["TABLE", "TASKS", "create", "get", "names", "problem", "task"]
 
 TABLE = {
     "adding": "adding:Adding",
@@ -90,6 +93,22 @@ def get(name: str) -> type[Task]:
     return TASKS[name]
 
 
+def problem(name: str, /, **settings: Any) -> Task | Environment:
+    """Build a task or an environment by name.
+
+    Examples
+    --------
+    >>> import mnemoscope as ms
+    >>> ms.tasks.problem("t-maze", corridor=5), ms.tasks.problem("copy", delay=5)
+    (TMaze(corridor=5), Copy(delay=5))
+    """
+    if name in TASKS:
+        return create(name, **settings)
+    if name not in ENVIRONMENTS and nearest(name, TASKS) is None and (near := nearest(name, ENVIRONMENTS)):
+        raise UserError(f"there is no task or environment named {name!r}; did you mean {near!r}?")
+    return create_environment(name, **settings) if name in ENVIRONMENTS else create(name, **settings)
+
+
 def create(name: str, /, **settings: Any) -> Task:
     """Build a task by name.
 
@@ -99,6 +118,11 @@ def create(name: str, /, **settings: Any) -> Task:
     >>> ms.tasks.create("copy", delay=100)
     Copy(delay=100)
     """
+    if name not in TASKS and name in ENVIRONMENTS:
+        raise UserError(
+            f"{name} is an environment, not a task: mnemoscope.tasks.control.create builds it, and "
+            "mnemoscope.training.ppo trains in it"
+        )
     cls = get(name)
     known = list(inspect.signature(cls).parameters)
     for setting in settings:

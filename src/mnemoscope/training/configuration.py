@@ -15,7 +15,7 @@ from mnemoscope.core.errors import Description, UserError, expected
 from mnemoscope.nn.options import public_class
 from mnemoscope.nn.registry import NETWORKS, card
 from mnemoscope.nn.spec import DEFAULT_SIZES, NETWORK_VERSION, NetworkSpec
-from mnemoscope.tasks import Problem, Task
+from mnemoscope.tasks import Problem, Task, problem
 from mnemoscope.tasks import create as create_task
 from mnemoscope.training.model import Model
 from mnemoscope.training.options import Options
@@ -25,6 +25,7 @@ __all__ = [
     "describe_network",
     "describe_task",
     "network_spec",
+    "problem_of",
     "rebuild_layer",
     "rebuild_task",
     "spec_of",
@@ -45,6 +46,16 @@ def task_of(task: Any, data: Any = None) -> Task:
     if not isinstance(task, str):
         raise expected("task", "the name of a task or a Task", Description(f"a {type(task).__name__}"))
     return create_task(task)
+
+
+def problem_of(task: Any) -> Any:
+    """Return the task or environment that is meant: a name with its default settings, or the thing itself."""
+    if isinstance(task, Problem):
+        return task
+    if not isinstance(task, str):
+        came = Description(f"a {type(task).__name__}")
+        raise expected("task", "the name of a task or of an environment, or one of these", came)
+    return problem(task)
 
 
 def describe_task(task: Problem) -> dict[str, Any]:
@@ -89,9 +100,9 @@ def spec_of(
     }
 
 
-def rebuild_task(spec: Mapping[str, Any]) -> Task:
-    """Return the task of a configuration."""
-    return create_task(spec["name"], **spec["settings"])
+def rebuild_task(spec: Mapping[str, Any]) -> Any:
+    """Return the task, or the environment, of a configuration."""
+    return problem(spec["name"], **spec["settings"])
 
 
 def recorded_options(spec: Mapping[str, Any], now: Mapping[str, Any]) -> list[Options]:
@@ -110,13 +121,13 @@ def recorded_options(spec: Mapping[str, Any], now: Mapping[str, Any]) -> list[Op
     ]
 
 
-def with_data(task: Task, data: str | os.PathLike[str] | None) -> Task:
+def with_data(task: Any, data: str | os.PathLike[str] | None) -> Any:
     """Return a task that reads its files from a folder; None: from the usual one."""
     if data is None:
         return task
     if not any(field.name == "data" for field in dataclasses.fields(task)):
         raise UserError(f"the task {task.name} reads no files, got data={os.fspath(data)!r}")
-    return dataclasses.replace(task, data=os.fspath(data))  # type: ignore[call-arg]
+    return dataclasses.replace(task, data=os.fspath(data))
 
 
 def rebuild_layer(spec: Mapping[str, Any]) -> Any:

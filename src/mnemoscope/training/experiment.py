@@ -14,8 +14,11 @@ from mnemoscope.core.files import read_regular
 from mnemoscope.core.seeds import check_seed
 from mnemoscope.nn import NetworkSpec
 from mnemoscope.tasks import Task
-from mnemoscope.tasks import create as create_task
+from mnemoscope.tasks import problem as create_problem
+from mnemoscope.tasks.control import Environment
 from mnemoscope.training.configuration import describe_network
+from mnemoscope.training.control.learning import ppo_with, split_settings
+from mnemoscope.training.control.settings import PPO
 from mnemoscope.training.fitting import Run, fit_with
 from mnemoscope.training.model import spec_for
 from mnemoscope.training.options import Options
@@ -49,7 +52,7 @@ class Experiment:
 
     def __post_init__(self) -> None:
         """Check that nothing is there that has no meaning, and that what is needed is."""
-        known = [*Options.names(), *_OTHERS]
+        known = [*Options.names(), *PPO.names(), *_OTHERS]
         for name in self.settings:
             if name not in known:
                 near = nearest(name, known)
@@ -66,15 +69,15 @@ class Experiment:
         if "seeds" in self.settings and "seed" in self.settings:
             raise UserError("an experiment must have a seed or seeds, got both")
 
-    def build_task(self) -> Task:
-        """Return the task."""
-        return create_task(self.task["name"], **{name: value for name, value in self.task.items() if name != "name"})
+    def build_task(self) -> Task | Environment:
+        """Return the task, or the environment."""
+        return create_problem(self.task["name"], **{name: value for name, value in self.task.items() if name != "name"})
 
-    def build_layer(self, task: Task, seed: int) -> Any:
+    def build_layer(self, task: Task | Environment, seed: int) -> Any:
         """Return the network, its weights drawn from a seed."""
         return self.describe(task).replace(seed=seed).build()
 
-    def describe(self, task: Task) -> NetworkSpec:
+    def describe(self, task: Task | Environment) -> NetworkSpec:
         """Return the network's description, with the sizes that the task and a budget of parameters decide."""
         given = {name: value for name, value in self.network.items() if name != "name"}
         return spec_for(NetworkSpec(self.network["name"], **given), task).resolved()
@@ -96,6 +99,8 @@ class Experiment:
         if folder is not None and (not isinstance(folder, str | os.PathLike) or not os.fspath(folder)):
             raise expected("folder", "a path", folder)
         where: dict[str, Any] = {"folder": folder, "root": None if folder is not None else root, "progress": progress}
+        if isinstance(task, Environment):
+            return self._play(task, settings, readout, where)
         if "seeds" in settings:
             seeds = settings.pop("seeds")
             if not isinstance(seeds, list) or not seeds:
@@ -108,7 +113,19 @@ class Experiment:
         known = {"network": self._description(layer, task), "drawn": True}
         return fit_with(layer, task, options, readout, known=known, **where)
 
-    def _description(self, layer: Any, task: Task) -> dict[str, Any]:
+    def _play(self, environment: Environment, settings: dict[str, Any], readout: Any, where: dict[str, Any]) -> Run:
+        """Train in an environment."""
+        asked = {"readout": readout != "linear", **{name: name in settings for name in ("seeds", *_POPULATION)}}
+        for name in (name for name, given in asked.items() if given):
+            raise UserError(
+                f"{name} has no meaning in an environment ({environment.name}): one seed is trained, with heads"
+            )
+        options, own = split_settings(settings)
+        layer = self.build_layer(environment, options.seed)
+        known = {"network": self._description(layer, environment), "drawn": True}
+        return ppo_with(layer, environment, options, own, known=known, **where)
+
+    def _description(self, layer: Any, task: Task | Environment) -> dict[str, Any]:
         found = describe_network(layer)
         if "options" in found:
             return found

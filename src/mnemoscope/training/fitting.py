@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 import os
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -22,6 +23,7 @@ from mnemoscope.report import chart
 from mnemoscope.report.chart import Chart
 from mnemoscope.runs import Metrics
 from mnemoscope.tasks import Problem, Task
+from mnemoscope.tasks.control import Environment
 from mnemoscope.training.configuration import spec_of, task_of
 from mnemoscope.training.data import source_of
 from mnemoscope.training.loop import Loop
@@ -33,7 +35,7 @@ from mnemoscope.training.schedule import Plateau
 from mnemoscope.training.state import Callback, Ending, Member
 from mnemoscope.training.step import Step, check_answers
 
-__all__ = ["Diverged", "Run", "conduct", "draw_losses", "fit", "fit_with", "placed", "ready"]
+__all__ = ["Diverged", "Run", "conduct", "draw_losses", "draw_returns", "fit", "fit_with", "placed", "ready"]
 
 
 def fit(
@@ -174,6 +176,7 @@ def conduct(
     folder: str | os.PathLike[str] | None,
     root: str | os.PathLike[str] | None,
     progress: bool | None,
+    until: float = math.inf,
 ) -> Run:
     """Run the training of one network to its end, recorded where there is a folder for it, and return what came out."""
     task, options = loop.task, loop.options
@@ -183,7 +186,9 @@ def conduct(
         where = None if record is None else record.folder
         if record is not None and record.finished:
             return _ended(loop, model, task, record.kept, where)
-        with Progress(options.iterations, f"{network_name(model)} on {task.name}", task.baseline, progress) as shown:
+        label = f"{network_name(model)} on {task.name}"
+        naive = task.memoryless if isinstance(task, Environment) else task.baseline
+        with Progress(options.iterations, label, naive, progress, until=until) as shown:
             lines = drive(loop, record, shown, rewind=True)
         run = _ended(loop, model, task, lines, where)
         if record is not None:
@@ -293,7 +298,11 @@ class Run:
         name = type(getattr(self.model.layer, "module", self.model.layer)).__name__.removeprefix("Parametrized")
         if self.status == "failed":
             return f"{name} on {self.task.name}: failed, {self.reason}"
-        found = f"score {self.score:.4g} ({self.task.metric}), loss {self.loss:.4g}, without memory {self.baseline:.4g}"
+        found = f"score {self.score:.4g} ({self.task.metric})"
+        if isinstance(self.task, Environment):
+            found += "" if math.isnan(self.task.memoryless) else f", without memory {self.task.memoryless:.4g}"
+        else:
+            found += f", loss {self.loss:.4g}, without memory {self.baseline:.4g}"
         return f"{name} on {self.task.name}: {found}, {self._steps()} ({self.reason})"
 
     def _steps(self) -> str:
@@ -317,10 +326,8 @@ class Run:
         return found
 
     def plot(self) -> Chart:
-        """Draw the loss against the step, with the loss of answering without memory."""
-        from mnemoscope.training.fitting import draw_losses
-
-        return draw_losses(self)
+        """Draw the loss against the step, in an environment the return; beside it that of doing without memory."""
+        return draw_returns(self) if isinstance(self.task, Environment) else draw_losses(self)
 
 
 class Diverged(MnemoscopeError):
@@ -351,3 +358,21 @@ def draw_losses(run: Run) -> chart.Chart:
     series["without memory"] = (ends, (run.baseline, run.baseline))
     title = f"{run.task.name}: {'failed' if run.status == 'failed' else f'score {run.score:.4g}'}"
     return chart.lines(series, x="steps of the optimiser", y="loss", title=title, log_y=True)
+
+
+def draw_returns(run: Run) -> chart.Chart:
+    """Draw the returns of a run in an environment against the update, with the best ones with and without memory."""
+    environment = run.task
+    assert isinstance(environment, Environment)
+    steps = run.metrics.column("step") if run.metrics else np.zeros(0)
+    ends = (float(steps.min(initial=0)), float(steps.max(initial=1)))
+    series: dict[str, Any] = {}
+    for name, words in (("score", "training"), ("validation_score", "validation")):
+        if name in run.metrics.names():
+            values = run.metrics.column(name).astype(float)
+            series[words] = (steps[np.isfinite(values)], values[np.isfinite(values)])
+    for words, value in (("optimum", environment.optimum), ("without memory", environment.memoryless)):
+        if math.isfinite(value):
+            series[words] = (ends, (value, value))
+    title = f"{environment.name}: {'failed' if run.status == 'failed' else f'score {run.score:.4g}'}"
+    return chart.lines(series, x="updates", y=environment.metric, title=title)

@@ -16,8 +16,9 @@ from mnemoscope.nn.panels import Panels
 from mnemoscope.nn.registry import card, get
 from mnemoscope.nn.spec import NetworkSpec
 from mnemoscope.tasks import Task
+from mnemoscope.tasks.control import Environment
 
-__all__ = ["Model", "build_model", "linear", "spec_for", "task_sizes"]
+__all__ = ["Model", "build_model", "linear", "require_step", "spec_for", "task_sizes"]
 
 _TOKENS = 0.1
 """Embeddings start uniform on +-0.1."""
@@ -120,12 +121,16 @@ class Model(nn.Module):
         return {f"layer.{name}" for name in own}
 
 
-def spec_for(spec: NetworkSpec, task: Task) -> NetworkSpec:
+def spec_for(spec: NetworkSpec, task: Task | Environment) -> NetworkSpec:
     """Return the description of a network with the sizes that a task decides, where they are not given."""
     if spec.saved:
         return spec
-    _check_kind(spec, task)
-    decided = task_sizes(get(spec.what) if isinstance(spec.what, str) else spec.what, task)
+    network = get(spec.what) if isinstance(spec.what, str) else spec.what
+    if isinstance(task, Environment):
+        require_step(network, spec.name)
+    else:
+        _check_kind(spec, task)
+    decided = task_sizes(network, task)
     width = decided.pop("input_size", None) if spec.input_size is None else spec.input_size
     readout = {} if spec.parameters is None else {"readout_size": task.output_size}
     return spec.replace(input_size=width, options={**decided, **spec.options}, **readout)
@@ -145,7 +150,17 @@ def _check_kind(spec: NetworkSpec, task: Task) -> None:
         raise UserError(f"{spec.name} answers once for a sequence, and its sizes are its own: {typed}")
 
 
-def task_sizes(network: Any, task: Task) -> dict[str, Any]:
+def require_step(network: Any, name: str) -> None:
+    """Raise unless a network, or its class, has a state and answers at every step, as an environment asks for."""
+    once = getattr(network, "output_at", "steps") == "once"
+    if once or not getattr(network, "stateful", True):
+        what = "answers once, at the end of a sequence" if once else "has no state"
+        raise UserError(
+            f"control needs a network with a step, and {name} {what}: see `mnemoscope networks --kind recurrent`"
+        )
+
+
+def task_sizes(network: Any, task: Task | Environment) -> dict[str, Any]:
     """Return the sizes of a network, by its class, that a task decides: of inputs; of panels and answers."""
     accepted = inspect.signature(network).parameters
     if getattr(network, "kind", "") == "relational":

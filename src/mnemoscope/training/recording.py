@@ -111,7 +111,7 @@ class Progress:
     label
         What is trained.
     baseline
-        The loss without memory.
+        The loss, or the return, without memory; NaN where nobody knows it.
     show
         Whether to show it; None: when standard error is a terminal.
     until
@@ -153,7 +153,8 @@ class Progress:
             values = [row[name] for row in rows if name in row]
             if values:
                 parts.append(f"{name.replace('_', ' ')} {sum(values) / len(values):.3g}")
-        return ", ".join([*parts, f"without memory {self.baseline:.3g}"])
+        naive = [] if math.isnan(self.baseline) else [f"without memory {self.baseline:.3g}"]
+        return ", ".join([*parts, *naive])
 
 
 def _bar() -> Any:

@@ -10,10 +10,12 @@ from typing import Any
 from mnemoscope import runs
 from mnemoscope.core.errors import UserError
 from mnemoscope.core.plugins import is_location
-from mnemoscope.tasks import Task
+from mnemoscope.tasks.control import Environment
 from mnemoscope.training.capacities.result import Capacity
 from mnemoscope.training.capacities.search import capacity
 from mnemoscope.training.configuration import VECTORS, VERSION, rebuild_layer, rebuild_task, recorded_options, with_data
+from mnemoscope.training.control.learning import ppo_with
+from mnemoscope.training.control.settings import PPO
 from mnemoscope.training.fitting import Run, fit_with
 from mnemoscope.training.populations import fit_population
 
@@ -72,14 +74,17 @@ def resume(
     return go_on(record, task, device, progress)
 
 
-def _fit(record: runs.Record, task: Task, device: str | None, progress: bool | None) -> Run:
+def _fit(record: runs.Record, task: Any, device: str | None, progress: bool | None) -> Run:
     spec = record.spec
     options = recorded_options(spec, {"device": device})[0]
     layer = rebuild_layer(spec["network"])
+    if isinstance(task, Environment):
+        own = PPO(**spec["ppo"])
+        return ppo_with(layer, task, options, own, folder=record.folder, known=_known(spec), progress=progress)
     return fit_with(layer, task, options, spec["readout"], folder=record.folder, known=_known(spec), progress=progress)
 
 
-def _population(record: runs.Record, task: Task, device: str | None, progress: bool | None) -> list[Run]:
+def _population(record: runs.Record, task: Any, device: str | None, progress: bool | None) -> list[Run]:
     spec, first = record.spec, record.latest()
     networks = (first.state if first else {}).get("networks") or [spec["network"]] * len(spec["seeds"])
     vectors = {name: spec[name] for name in VECTORS}

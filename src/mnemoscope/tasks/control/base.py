@@ -15,7 +15,7 @@ from torch.utils._pytree import tree_map
 
 from mnemoscope.core.errors import positive_int
 from mnemoscope.core.seeds import check_seed
-from mnemoscope.tasks.problem import Problem
+from mnemoscope.tasks.problems import Problem
 
 __all__ = ["Environment", "TensorEnvironment", "TensorWorlds", "Trial", "Worlds"]
 

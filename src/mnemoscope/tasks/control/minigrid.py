@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Float, Int64, UInt8
 from torch import Tensor, nn
 
-from mnemoscope.core.errors import UserError, choice, positive_int
+from mnemoscope.core.errors import UserError, nearest, positive_int
 from mnemoscope.core.seeds import check_seed, seed_of
 from mnemoscope.tasks.control.base import Environment, Trial, Worlds
 from mnemoscope.tasks.control.registry import environment
@@ -74,12 +74,11 @@ class MiniGrid(Environment):
 
     def __post_init__(self) -> None:
         """Look the levels up."""
-        levels = _levels()
-        choice("level", self.level, levels)
+        _check_level(self.level)
         if self.larger is None:
             object.__setattr__(self, "larger", PAIRS.get(self.level, "none"))
         if self.larger != "none":
-            choice("larger", self.larger, levels)
+            _check_level(self.larger)
             if _facts(str(self.larger)).missions != self._facts.missions:
                 raise UserError(f"larger must be a level with the missions of {self.level}, got {self.larger!r}")
 
@@ -218,6 +217,13 @@ def _gymnasium() -> Any:
 def _levels() -> tuple[str, ...]:
     found = (name for name in _gymnasium().envs.registry if name.startswith("MiniGrid-") and name.endswith("-v0"))
     return tuple(sorted(name.removeprefix("MiniGrid-").removesuffix("-v0") for name in found))
+
+
+def _check_level(level: Any) -> None:
+    if level not in _levels():
+        near = nearest(level, _levels())
+        hint = f"did you mean {near!r}?" if near else f"there are {', '.join(PAIRS)} and others"
+        raise UserError(f"MiniGrid has no level {level!r}; {hint}")
 
 
 def _make(level: str) -> Any:

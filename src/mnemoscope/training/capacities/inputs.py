@@ -16,7 +16,9 @@ from mnemoscope.core.seeds import check_seed, stream
 from mnemoscope.nn import NetworkSpec
 from mnemoscope.nn.construction import DEFAULT_SIZES
 from mnemoscope.tasks import Task
+from mnemoscope.tasks.control import Environment
 from mnemoscope.training.configuration import describe_network
+from mnemoscope.training.control.settings import PPO
 from mnemoscope.training.model import spec_for
 from mnemoscope.training.options import Options
 
@@ -134,7 +136,7 @@ Network = str | Callable[..., nn.Module] | nn.Module | NetworkSpec | Builder
 
 def maker(
     network: Network,
-    task: Task,
+    task: Task | Environment,
     *,
     hidden_size: int | None = None,
     num_layers: int = 1,
@@ -160,7 +162,7 @@ def maker(
     return _described(NetworkSpec(network, **sizes, **budget, options=options, **(about or {})), task)
 
 
-def _described(given: NetworkSpec, task: Task) -> Builder:
+def _described(given: NetworkSpec, task: Task | Environment) -> Builder:
     """Return what builds the networks of a description, at the sizes that the task and the budget decide."""
     for name in given.options:
         if name in _NOT_OPTIONS:
@@ -205,7 +207,7 @@ def _copies(layer: nn.Module, hidden_size: int | None, parameters: int | None, o
 
 
 def strategy(
-    task: Task, *, start: int | None, largest: int | None, grid: Sequence[int] | None, resolution: float
+    task: Task | Environment, *, start: int | None, largest: int | None, grid: Sequence[int] | None, resolution: float
 ) -> Callable[[Tried], int | None]:
     """Return what says the next level of those that were tried."""
     least, most = task.limits()
@@ -229,7 +231,7 @@ def strategy(
     return lambda tried: next_by_bisection(tried, first, least, last, resolution)
 
 
-def _check_levels(task: Task, levels: Sequence[int]) -> None:
+def _check_levels(task: Task | Environment, levels: Sequence[int]) -> None:
     """Raise about a level that there is not, or that needs another network, before the first is trained."""
     for level in levels:
         if task.harder(level).input_size != task.input_size:
@@ -239,17 +241,21 @@ def _check_levels(task: Task, levels: Sequence[int]) -> None:
             )
 
 
-def checked_training(settings: Mapping[str, Any], also: Sequence[str] = ()) -> dict[str, Any]:
+def checked_training(settings: Mapping[str, Any], task: Any, also: Sequence[str] = ()) -> dict[str, Any]:
     """Return settings of the trainings of a search, or raise about one that there is not, or that the search gives.
 
     Parameters
     ----------
     settings
         By name.
+    task
+        What is trained: environments have other settings than tasks.
     also
         Names that are allowed besides those that a text can give.
     """
-    known = [*(name for name in Options.names() if name not in _OWN), *_WAYS, *also]
+    plays = isinstance(task, Environment)
+    names = [*Options.names(), *(PPO.names() if plays else _WAYS)]
+    known = [*(name for name in names if name not in _OWN), *also]
     for name in settings:
         if name not in known:
             near = nearest(name, known)

@@ -16,7 +16,8 @@ from torch import nn
 
 from mnemoscope import runs
 from mnemoscope.core.errors import expected, positive_int
-from mnemoscope.tasks import Task
+from mnemoscope.tasks import Problem
+from mnemoscope.tasks.control import Environment
 from mnemoscope.training.capacities.inputs import (
     Network,
     checked_seeds,
@@ -26,7 +27,8 @@ from mnemoscope.training.capacities.inputs import (
     strategy,
 )
 from mnemoscope.training.capacities.result import Capacity, rates
-from mnemoscope.training.configuration import describe_task, task_of
+from mnemoscope.training.configuration import describe_task, problem_of
+from mnemoscope.training.control.learning import ppo_population
 from mnemoscope.training.populations import fit_population
 
 __all__ = ["Search", "capacity", "take_turns"]
@@ -37,7 +39,7 @@ _UNRECORDED = ("progress", "callbacks", "workers")
 
 def capacity(
     network: Network,
-    task: str | Task,
+    task: str | Problem,
     *,
     hidden_size: int | None = None,
     num_layers: int = 1,
@@ -72,7 +74,7 @@ def capacity(
         A registry name, a class or function of ``input_size`` and ``hidden_size``, or a layer, which is copied, whose
         weights are drawn anew for each seed (``reset_parameters``); or a `Builder`, which makes one from a seed.
     task
-        A name or a task, whose difficulty axis is searched.
+        A task, an environment, or the name of one, whose difficulty axis is searched.
     hidden_size, num_layers
         Of a network that is built; 64 units in one layer unless said otherwise.
     parameters
@@ -107,14 +109,15 @@ def capacity(
     on_level
         Is told of every level when it is done.
     training
-        Settings of `mnemoscope.training.fit`: ``lr``, ``batch_size``, ``optimizer``, ..
+        Settings of `mnemoscope.training.fit`, in an environment of `mnemoscope.training.ppo`: ``lr``, ``batch_size``,
+        ``optimizer``, ..
 
     Returns
     -------
     Capacity
         ``.limit``, ``.curve`` and the scores behind it.
     """
-    chosen = task_of(task)
+    chosen = problem_of(task)
     builder = maker(
         network,
         chosen,
@@ -191,7 +194,7 @@ def take_turns(
 
 @dataclass(frozen=True)
 class _Settings:
-    task: Task
+    task: Any
     seeds: tuple[int, ...]
     criterion: float
     quorum: float
@@ -220,7 +223,7 @@ class Search:
     def __init__(
         self,
         network: Network,
-        task: Task,
+        task: Any,
         *,
         criterion: float = 0.99,
         quorum: float = 0.5,
@@ -244,7 +247,7 @@ class Search:
             None if budget is None else positive_int("budget", budget),
             warm_start,
             None if folder is None else Path(folder),
-            checked_training(training, also=("loss", "callbacks", "progress")),
+            checked_training(training, task, also=("loss", "callbacks", "progress")),
         )
         self.builder = maker(network, task)
         self.over = False
@@ -302,7 +305,8 @@ class Search:
         settings, begin = self.settings, time.monotonic()
         task = settings.task.harder(level)
         layers, source = self._layers(level)
-        trained = fit_population(
+        train = ppo_population if isinstance(task, Environment) else fit_population
+        trained = train(
             layers,
             task,
             iterations=settings.iterations,

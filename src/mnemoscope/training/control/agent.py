@@ -11,11 +11,11 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map
 
-from mnemoscope.core.errors import Description, UserError, expected
+from mnemoscope.core.errors import Description, expected
 from mnemoscope.nn.adapt import adapt
 from mnemoscope.nn.state import State
 from mnemoscope.tasks.control import Environment
-from mnemoscope.training.model import Model, linear
+from mnemoscope.training.model import Model, linear, require_step
 
 __all__ = ["Answer", "Heads", "answers", "build_agent", "enlarged", "renewed", "room", "stepper"]
 
@@ -63,11 +63,7 @@ def build_agent(layer: Any, environment: Environment, generator: torch.Generator
         raise expected("layer", "a torch.nn.Module", Description(f"a {type(layer).__name__}"))
     made = adapt(layer)
     name = getattr(getattr(made, "card", None), "name", None) or type(getattr(made, "module", made)).__name__
-    if not made.stateful or made.output_at != "steps":
-        what = "answers once, at the end of a sequence" if made.output_at == "once" else "has no state"
-        raise UserError(
-            f"control needs a network with a step, and {name} {what}: see `mnemoscope networks --kind recurrent`"
-        )
+    require_step(made, name)
     made.require_causal("control")
     if made.input_size != environment.input_size:
         raise expected(

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
+import time
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from torch import nn
@@ -19,13 +22,13 @@ from mnemoscope.training.control.improvement import Improvement
 from mnemoscope.training.control.playing import Player, mean_return
 from mnemoscope.training.control.settings import DEFAULTS, PPO
 from mnemoscope.training.descent import Descent
-from mnemoscope.training.fitting import Run, conduct, placed
+from mnemoscope.training.fitting import Diverged, Run, conduct, placed
 from mnemoscope.training.loop import Loop, LossAndScore
 from mnemoscope.training.options import Options
 from mnemoscope.training.state import Callback, Member
 from mnemoscope.training.step import evaluating
 
-__all__ = ["ppo", "ppo_with", "split_settings"]
+__all__ = ["ppo", "ppo_population", "ppo_with", "split_settings"]
 
 _WITHOUT = ("data", "truncate")
 """Settings of `fit` that mean nothing here."""
@@ -41,6 +44,7 @@ def ppo(
     root: str | os.PathLike[str] | None = None,
     callbacks: Sequence[Callback] = (),
     progress: bool | None = None,
+    until: float = math.inf,
     **settings: Any,
 ) -> Run:
     """Train a recurrent network in an environment, in place, and test it.
@@ -62,6 +66,8 @@ def ppo(
         Draws the episodes, the actions, encoder and heads, and what is tested.
     folder, root, callbacks, progress
         As in `fit`: the run is recorded, and goes on where it was.
+    until
+        When to stop, of `time.monotonic`, with `mnemoscope.runs.OutOfBudget`; what is recorded can go on later.
     settings
         Those of `PPO`, and of `Options`: ``lr`` (1e-3), ``optimizer`` (``"adam"``), ``clip_norm`` (0.5),
         ``batch_size`` (256, in steps), ``validate_every``, ``validation_size`` and ``test_size`` (128, in episodes),
@@ -82,7 +88,9 @@ def ppo(
     """
     chosen = environment_of(environment)
     options, own = split_settings({"iterations": iterations, "seed": seed, **settings})
-    return ppo_with(layer, chosen, options, own, callbacks=callbacks, progress=progress, folder=folder, root=root)
+    return ppo_with(
+        layer, chosen, options, own, callbacks=callbacks, progress=progress, folder=folder, root=root, until=until
+    )
 
 
 def environment_of(environment: Any) -> Environment:
@@ -120,6 +128,7 @@ def ppo_with(
     folder: str | os.PathLike[str] | None = None,
     root: str | os.PathLike[str] | None = None,
     known: dict[str, Any] | None = None,
+    until: float = math.inf,
 ) -> Run:
     """Do what `ppo` does, from checked settings; `known` as in `fit_with`."""
     if folder is not None and root is not None:
@@ -131,7 +140,39 @@ def ppo_with(
     spec = spec_of("fit", model, environment, options, "heads", {**own, "ppo": settings.to_dict()})
     step = Improvement(player)
     loop = Loop(step, environment, [Member(0, options, player)], lambda *_: step, None, callbacks, assess)
-    return conduct(loop, model, spec, folder=folder, root=root, progress=progress)
+    return conduct(loop, model, spec, folder=folder, root=root, progress=progress, until=until)
+
+
+def ppo_population(
+    layers: Sequence[nn.Module],
+    environment: Environment,
+    *,
+    iterations: int,
+    seeds: Sequence[int],
+    folder: str | os.PathLike[str] | None = None,
+    minutes: float | None = None,
+    **settings: Any,
+) -> list[Run]:
+    """Train several networks, one after the other, each with its seed; one that diverged has the status ``"failed"``.
+
+    Parameters
+    ----------
+    folder
+        Of all; each has a folder of its own within it.
+    minutes
+        Stop after these, with `mnemoscope.runs.OutOfBudget`; what is recorded can go on later.
+    """
+    until = math.inf if minutes is None else time.monotonic() + 60 * minutes
+    found = []
+    for layer, seed in zip(layers, seeds, strict=True):
+        place = None if folder is None else Path(folder) / f"seed-{seed}"
+        try:
+            found.append(
+                ppo(layer, environment, iterations=iterations, seed=seed, folder=place, until=until, **settings)
+            )
+        except Diverged as failure:
+            found.append(failure.run)
+    return found
 
 
 def assess(
