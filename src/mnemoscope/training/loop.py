@@ -285,10 +285,13 @@ def advice(options: Any) -> str:
     return f"lower the learning rate (lr={options.lr:g} now){clip}"
 
 
+def _reported(task: Problem, loss: float) -> dict[str, float]:
+    return task.reported(loss) if isinstance(task, Task) else {}
+
+
 def validation_interval(options: Options, source: Source) -> int:
     """Return the steps between two validations; 0 when there are none."""
     if not source.validates:
-from mnemoscope.training.descent import part
         if options.validate_every or options.plateau is not None or options.target is not None:
             raise UserError("the task has no validation set: no validate_every, schedule, patience or target for it")
         return 0

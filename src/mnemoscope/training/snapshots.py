@@ -12,8 +12,8 @@ from mnemoscope import runs
 from mnemoscope.core.errors import UserError
 from mnemoscope.core.plugins import is_location
 from mnemoscope.training.configuration import network_spec, rebuild_layer, rebuild_task, recorded_options
+from mnemoscope.training.descent import load_weights, part
 from mnemoscope.training.fitting import ready
-from mnemoscope.training.step import load_weights, part
 
 __all__ = ["Snapshot", "recorded_network", "snapshots"]
 
