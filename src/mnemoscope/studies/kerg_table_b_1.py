@@ -87,7 +87,7 @@ STUDY = declared(Study(
     scales={
         "smoke": {"levels": tuple(PAIRS), "units": 4, "seeds": 1, "episodes": 1, "frames": 32,
                   "course": {**_COURSE, "iterations": 1, "worlds": 2, "frames": 16, "epochs": 1}},
-        "laptop": {"levels": ("DoorKey-5x5",), "units": 64, "seeds": 4, "episodes": 24, "frames": 102400,
+        "laptop": {"levels": ("DoorKey-5x5",), "units": 64, "seeds": 3, "episodes": 24, "frames": 102400,
                    "course": {**_COURSE, "iterations": 50}},
         "paper": {"levels": tuple(PAIRS), "units": 64, "seeds": 5, "episodes": 1000, "frames": 5000000,
                   "course": {**_COURSE, "iterations": 2442, "log_every": 20}},
