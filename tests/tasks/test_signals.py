@@ -165,3 +165,10 @@ def test_recall_is_validated_with_twelve_items():
     tests = {one.label: one.task for one in ms.tasks.create("matrix-recall").evaluations()}
     assert tests["items=12"].sample(9).lengths.tolist() == [3 * 12 + 5] * 9
     assert (tests["items=10"].items, tests["items=10"].fewest) == (10, 2)
+
+
+def test_what_the_present_input_says_depends_on_the_lag():
+    assert ms.tasks.create("sinus").memoryless == 0
+    later = ms.tasks.create("copy-sinus")
+    assert later.memoryless == later.baseline
+    assert later.baseline_is == "saying the mean"

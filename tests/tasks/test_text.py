@@ -1,5 +1,6 @@
 """Text: parts, pieces, contiguous streams, the vocabulary; the real file where it is."""
 
+import itertools
 import math
 from collections import Counter
 from pathlib import Path
@@ -28,7 +29,7 @@ def shakespeare_text(data):
 def test_shakespeare_is_cut_in_order(data):
     text = shakespeare_text(data)
     task = create("shakespeare", data)
-    train, validation, test, vocabulary, _ = task.text
+    train, validation, test, vocabulary, *_ = task.text
     assert vocabulary == "".join(sorted(set(text)))
     first, second = int(0.8 * len(text)), int(0.1 * len(text))
     assert read(task, train.tolist()) == text[:first]
@@ -93,6 +94,17 @@ def test_windows_are_contiguous_streams(data, streams, window):
     assert all(len(part.inputs) == (window or 13) for part in parts[:-1])
     assert all(part.mask.all() for part in parts)
     assert all(part.lengths.tolist() == [len(part.inputs)] * streams for part in parts)
+
+
+def test_the_loss_without_memory_is_that_of_pairs(data):
+    task = create("shakespeare", data)
+    text = read(task, task.text.train.tolist())
+    after = {}
+    for first, second in itertools.pairwise(text):
+        after.setdefault(first, Counter())[second] += 1
+    own = sum(sum(each.values()) * entropy([n / sum(each.values()) for n in each.values()]) for each in after.values())
+    assert task.memoryless == pytest.approx(own / (len(text) - 1), rel=1e-9)
+    assert task.memoryless < task.baseline
 
 
 def test_bits_per_character(data):

@@ -141,3 +141,14 @@ def test_deep_dyck_is_sorted_as_shallow():
                 assert stack.pop() == token - 9
             assert int(batch.targets[t, number]) == (stack[-1] if stack else 9)
         assert len(stack) > 127
+
+
+@pytest.mark.parametrize(("kinds", "depth", "length"), [(2, 4, 64), (3, 2, 10), (1, 1, 5)])
+def test_the_present_bracket_alone_predicts_as_well_as_is_said(kinds, depth, length):
+    """The entropy of the answer given the symbol, of the shares in 20,000 sequences."""
+    task, batch, symbols = drawn("dyck", 20_000, 0, kinds=kinds, depth=depth, length=length)
+    table = torch.zeros(2 * kinds, kinds + 1, dtype=torch.float64)
+    table.index_put_((symbols.flatten(), batch.targets.flatten()), torch.ones(()).double(), accumulate=True)
+    found = sum(float(row.sum() / table.sum()) * entropy((row / row.sum()).tolist()) for row in table)
+    assert task.memoryless == pytest.approx(found, abs=0.01)
+    assert task.memoryless < task.baseline + 1e-12

@@ -300,7 +300,7 @@ def test_a_picture_of_the_losses():
     run = fit(rnn(LAG), LAG, iterations=20, validate_every=10, batch_size=8)
     spec = run.plot().to_dict()
     lines = [json.loads(layer["data"]["values"]) for layer in spec["layer"] if layer["mark"]["type"] == "line"]
-    assert {rows[0]["name"] for rows in lines} == {"training", "validation", "without memory"}
+    assert {rows[0]["name"] for rows in lines} == {"training", "validation", "saying the mean"}
 
 
 def test_a_penalty_that_is_left_out_is_said():

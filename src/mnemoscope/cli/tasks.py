@@ -68,7 +68,8 @@ def tasks(json: Json = False) -> None:
     out.print(table)
     out.print()
     out.print(
-        f"{len(found)} tasks. baseline: the loss of the best answer that uses no memory, at the default settings."
+        f"{len(found)} tasks. baseline: the loss of a naive answer at the default settings, the best without memory "
+        "unless `mnemoscope task show NAME` says otherwise."
     )
     out.print("Files that tasks read: mnemoscope data. One sequence of a task: mnemoscope task show NAME")
 
@@ -158,6 +159,8 @@ def overview(task: Task) -> dict[str, Any]:
         "difficulty": task.difficulty,
         "axes": list(task.axes or filter(None, (task.difficulty,))),
         "baseline": _known(lambda: task.baseline),
+        "baseline_is": task.baseline_is,
+        "memoryless": _known(lambda: task.memoryless),
         "naive": task.naive,
         "metric": task.metric,
         "dataset": task.dataset,
@@ -221,10 +224,19 @@ def _facts(task: Task, facts: dict[str, Any], picture: str | None) -> dict[str, 
         "size": ", ".join(_counted(count, name) for count, name in size),
         "harder by": ", ".join(facts["axes"]) or "nothing that can be set step by step",
         "baseline": f"{facts['baseline']:.4g}" + ("" if task.naive.isdigit() else f" ({task.naive})"),
+        **_memoryless(task, facts),
         "score": task.metric,
         "reference": "; ".join(facts["cited"]),
     }
     return found | ({} if picture is None else {"picture": picture})
+
+
+def _memoryless(task: Task, facts: dict[str, Any]) -> dict[str, str]:
+    """Return whose loss the baseline is, and the best from the present input alone, where these are not the same."""
+    if facts["memoryless"] == facts["baseline"]:
+        return {"which is": task.baseline_is}
+    best = facts["memoryless"]
+    return {"which is": task.baseline_is, "without memory": "not known" if best is None else f"{best:.4g}"}
 
 
 def _counted(count: int, name: str) -> str:

@@ -45,6 +45,8 @@ class Task(Problem):
         The score in words.
     naive
         The formula of `baseline` in the settings' names.
+    baseline_is
+        Whose loss the baseline is, in two or three words.
     streams
         Whether `windows` gives contiguous text.
     """
@@ -52,6 +54,7 @@ class Task(Problem):
     kind: ClassVar[str] = "classification"
     metric: ClassVar[str] = "accuracy"
     naive: ClassVar[str] = ""
+    baseline_is: ClassVar[str] = "without memory"
     streams: ClassVar[bool] = False
 
     @property
@@ -72,7 +75,12 @@ class Task(Problem):
     @property
     @abstractmethod
     def baseline(self) -> float:
-        """The loss of the best answer that uses no memory."""
+        """The loss of a naive answer, which `baseline_is` names: for most tasks the best that uses no memory."""
+
+    @property
+    def memoryless(self) -> float | None:
+        """The loss of the best answer that sees only the present input; None where it is not known."""
+        return self.baseline
 
     @abstractmethod
     def draw(self, batch: int, generator: torch.Generator | None) -> Batch:

@@ -54,6 +54,7 @@ class Dyck(Task):
     difficulty: ClassVar[str] = "depth"
     axes: ClassVar[tuple[str, ...]] = ("depth", "kinds", "length")
     naive: ClassVar[str] = "entropy of the answers"
+    baseline_is: ClassVar[str] = "by frequencies alone"
     references: ClassVar[tuple[str, ...]] = ("hewitt2020",)
 
     def __post_init__(self) -> None:
@@ -79,9 +80,20 @@ class Dyck(Task):
     @property
     def baseline(self) -> float:
         """H(q) + (1 - q) ln k, where q is the probability that no bracket is open, over all steps."""
-        closed = closed_probability(self.depth, self.kinds, self.length)
-        parts = [closed] + [(1 - closed) / self.kinds] * self.kinds
-        return -sum(part * math.log(part) for part in parts if part > 0)
+        return _entropy(closed_probability(self.depth, self.kinds, self.length), self.kinds)
+
+    @property
+    def memoryless(self) -> float:
+        """P(a bracket closes) (H(q') + (1 - q') ln k), q' the probability that none is open after one has closed.
+
+        An opening bracket is its own answer; after a closing one the kind of the next is uniform.
+        """
+        chances = _depths(self.depth, self.kinds, self.length)
+        # Each step opens or closes one bracket, and as many are open at the end as were opened and not closed.
+        closing = (1 - float(chances[-1] @ np.arange(self.depth + 1)) / self.length) / 2
+        if closing == 0:
+            return 0.0
+        return closing * _entropy(float(chances[:, 0].mean()) / closing, self.kinds)
 
     def draw(self, batch: int, generator: torch.Generator | None) -> Batch:
         """Draw fresh sequences."""
@@ -143,6 +155,17 @@ def _last_open(
 @lru_cache(maxsize=64)
 def closed_probability(depth: int, kinds: int, length: int) -> float:
     """Return the probability that no bracket is open, averaged over the steps of a sequence."""
+    return float(_depths(depth, kinds, length)[:, 0].mean())
+
+
+def _entropy(closed: float, kinds: int) -> float:
+    """Return the entropy of an answer that is "none" with this probability, and else one of the kinds."""
+    parts = [closed] + [(1 - closed) / kinds] * kinds
+    return -sum(part * math.log(part) for part in parts if part > 0)
+
+
+def _depths(depth: int, kinds: int, length: int) -> np.ndarray:
+    """Return the probabilities of the depths after every step, (length, depth + 1)."""
     up = kinds / (kinds + 1)
     step = np.zeros((depth + 1, depth + 1))
     for level in range(depth + 1):
@@ -152,8 +175,7 @@ def closed_probability(depth: int, kinds: int, length: int) -> float:
         if level > 0:
             step[level, level - 1] = 1 - opening
     chances = np.eye(depth + 1)[0]
-    total = 0.0
-    for _ in range(length):
-        chances = chances @ step
-        total += chances[0]
-    return float(total / length)
+    found = np.empty((length, depth + 1))
+    for t in range(length):
+        found[t] = chances = chances @ step
+    return found

@@ -92,6 +92,7 @@ def _part(batch: Batch, which: slice) -> Batch:
 class Lagged(Signal):
     """y_t = f(x_{t-p}) with x ~ N(0, 1); steps 1..p are not asked for."""
 
+    baseline_is: ClassVar[str] = "saying the mean"
     difficulty: ClassVar[str] = "lag"
     axes: ClassVar[tuple[str, ...]] = ("lag", "dimensions")
 
@@ -112,6 +113,11 @@ class Lagged(Signal):
     def limits(self, axis: str | None = None) -> tuple[int, int | None]:
         """One step must be left to answer at."""
         return {"lag": (0, self.length - 1), "dimensions": (1, None)}[self._axis(axis)]
+
+    @property
+    def memoryless(self) -> float:
+        """Nothing at lag 0, where the present input says it all; else the baseline, since inputs are independent."""
+        return self.baseline if self.lag else 0.0
 
     @abstractmethod
     def function(self, values: Tensor) -> Tensor:

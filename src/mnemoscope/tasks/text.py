@@ -32,6 +32,7 @@ class Text(Task):
     """
 
     metric: ClassVar[str] = "1 - BPC / baseline"
+    baseline_is: ClassVar[str] = "by frequencies alone"
     naive: ClassVar[str] = "entropy of a character"
     difficulty: ClassVar[str] = "length"
     streams: ClassVar[bool] = True
@@ -78,6 +79,11 @@ class Text(Task):
     def baseline(self) -> float:
         """The entropy of a character of the training text, in nats."""
         return self.text.entropy
+
+    @property
+    def memoryless(self) -> float:
+        """The entropy of a character of the training text whose predecessor is known, in nats."""
+        return self.text.conditional
 
     def reported(self, loss: float) -> dict[str, float]:
         """Return bits per character."""

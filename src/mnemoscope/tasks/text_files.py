@@ -22,13 +22,17 @@ SHARES = (0.8, 0.1)
 
 
 class Corpus(NamedTuple):
-    """A text in three parts, as numbers into a vocabulary of characters; entropy: of a training character, in nats."""
+    """A text in three parts, as numbers into a vocabulary of characters.
+
+    `entropy` is that of a training character in nats, `conditional` that of one whose predecessor is known.
+    """
 
     train: UInt8[Tensor, " characters"]
     validation: UInt8[Tensor, " characters"]
     test: UInt8[Tensor, " characters"]
     vocabulary: str
     entropy: float
+    conditional: float
 
 
 def corpus(name: str, data: str | os.PathLike[str] | None, verify: bool) -> Corpus:
@@ -47,7 +51,7 @@ def _read(name: str, folder: Path | None, verify: bool) -> Corpus:
         if len(vocabulary) > 256:
             raise Damaged(f"it has {len(vocabulary)} different characters, more than 256")
         train, validation, test = (_numbers(text, vocabulary) for text in texts)
-        return Corpus(train, validation, test, vocabulary, _entropy(train))
+        return Corpus(train, validation, test, vocabulary, _entropy(train), _conditional(train))
     except Damaged as error:
         raise unsound(dataset, folder, error) from error
 
@@ -76,6 +80,12 @@ def _entropy(text: Tensor) -> float:
     counts = torch.bincount(text).double()
     shares = counts[counts > 0] / counts.sum()
     return float(-(shares * shares.log()).sum())
+
+
+def _conditional(text: Tensor) -> float:
+    """Return H(pairs) - H(first of a pair)."""
+    pairs = text[:-1].long() * 256 + text[1:].long()
+    return _entropy(pairs) - _entropy(text[:-1])
 
 
 def _cut(text: str) -> list[str]:

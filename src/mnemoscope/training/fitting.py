@@ -187,8 +187,7 @@ def conduct(
         if record is not None and record.finished:
             return _ended(loop, model, task, record.kept, where)
         label = f"{network_name(model)} on {task.name}"
-        naive = task.memoryless if isinstance(task, Environment) else task.baseline
-        with Progress(options.iterations, label, naive, progress, until=until) as shown:
+        with Progress(options.iterations, label, naive_words(task), progress, until=until) as shown:
             lines = drive(loop, record, shown, rewind=True)
         run = _ended(loop, model, task, lines, where)
         if record is not None:
@@ -211,6 +210,14 @@ def placed(model: Model, options: Options) -> Model:
     if options.device is not None:
         model.to(options.device)
     return model
+
+
+def naive_words(task: Problem, digits: int = 3) -> str:
+    """Return the loss of a task's naive answer, of an environment the return without memory; empty if nobody knows."""
+    words, value = (
+        ("without memory", task.memoryless) if isinstance(task, Environment) else (task.baseline_is, task.baseline)
+    )
+    return "" if math.isnan(value) else f"{words} {value:.{digits}g}"
 
 
 def network_name(model: Model) -> str:
@@ -276,7 +283,7 @@ class Run:
 
     @property
     def baseline(self) -> float:
-        """The loss of the best answer without memory."""
+        """The loss of the task's naive answer, which ``task.baseline_is`` names."""
         return self.task.baseline
 
     @property
@@ -298,11 +305,9 @@ class Run:
         name = type(getattr(self.model.layer, "module", self.model.layer)).__name__.removeprefix("Parametrized")
         if self.status == "failed":
             return f"{name} on {self.task.name}: failed, {self.reason}"
-        found = f"score {self.score:.4g} ({self.task.metric})"
-        if isinstance(self.task, Environment):
-            found += "" if math.isnan(self.task.memoryless) else f", without memory {self.task.memoryless:.4g}"
-        else:
-            found += f", loss {self.loss:.4g}, without memory {self.baseline:.4g}"
+        loss = "" if isinstance(self.task, Environment) else f", loss {self.loss:.4g}"
+        naive = naive_words(self.task, 4)
+        found = f"score {self.score:.4g} ({self.task.metric}){loss}{', ' if naive else ''}{naive}"
         return f"{name} on {self.task.name}: {found}, {self._steps()} ({self.reason})"
 
     def _steps(self) -> str:
@@ -326,7 +331,7 @@ class Run:
         return found
 
     def plot(self) -> Chart:
-        """Draw the loss against the step, in an environment the return; beside it that of doing without memory."""
+        """Draw the loss against the step, in an environment the return; beside it that of the task's naive answer."""
         return draw_returns(self) if isinstance(self.task, Environment) else draw_losses(self)
 
 
@@ -347,7 +352,7 @@ class Diverged(MnemoscopeError):
 
 
 def draw_losses(run: Run) -> chart.Chart:
-    """Draw the losses of a run against the step, with that of the best answer without memory."""
+    """Draw the losses of a run against the step, with that of the task's naive answer."""
     steps = run.metrics.column("step") if run.metrics else np.zeros(0)
     series: dict[str, Any] = {}
     for name, words in (("loss", "training"), ("validation_loss", "validation")):
@@ -355,7 +360,7 @@ def draw_losses(run: Run) -> chart.Chart:
             values = run.metrics.column(name).astype(float)
             series[words] = (steps[np.isfinite(values)], values[np.isfinite(values)])
     ends = (float(steps.min(initial=0)), float(steps.max(initial=1)))
-    series["without memory"] = (ends, (run.baseline, run.baseline))
+    series[run.task.baseline_is] = (ends, (run.baseline, run.baseline))
     title = f"{run.task.name}: {'failed' if run.status == 'failed' else f'score {run.score:.4g}'}"
     return chart.lines(series, x="steps of the optimiser", y="loss", title=title, log_y=True)
 

@@ -26,7 +26,7 @@ from mnemoscope.tasks import Task
 from mnemoscope.training.configuration import VECTORS, describe_network, spec_of, task_of
 from mnemoscope.training.data import source_of
 from mnemoscope.training.descent import full_state, load_weights, part
-from mnemoscope.training.fitting import Run, network_name, ready
+from mnemoscope.training.fitting import Run, naive_words, network_name, ready
 from mnemoscope.training.groups import (
     LAYOUTS,
     Group,
@@ -166,7 +166,7 @@ def fit_population(
             chosen = _recorded_layout(everyone, record)
         assert chosen is not None
         label = f"{len(models)} {network_name(models[0])} on {task.name}"
-        with Progress(iterations, label, task.baseline, progress, until=until) as shown:
+        with Progress(iterations, label, naive_words(task), progress, until=until) as shown:
             found = _train(everyone, chosen, record, shown, loss, callbacks)
         if record is not None and not record.finished:
             _merge(record, found, chosen)

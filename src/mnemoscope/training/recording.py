@@ -110,8 +110,8 @@ class Progress:
         Steps.
     label
         What is trained.
-    baseline
-        The loss, or the return, without memory; NaN where nobody knows it.
+    naive
+        The loss, or the return, of a naive answer, in words; empty where nobody knows it.
     show
         Whether to show it; None: when standard error is a terminal.
     until
@@ -119,9 +119,9 @@ class Progress:
     """
 
     def __init__(
-        self, total: int, label: str, baseline: float, show: bool | None = None, *, until: float = math.inf
+        self, total: int, label: str, naive: str, show: bool | None = None, *, until: float = math.inf
     ) -> None:
-        self.total, self.label, self.baseline, self.until = total, label, baseline, until
+        self.total, self.label, self.naive, self.until = total, label, naive, until
         self.show = sys.stderr.isatty() if show is None else show
         self._bar: Any = None
         self._shown = 0.0
@@ -153,7 +153,7 @@ class Progress:
             values = [row[name] for row in rows if name in row]
             if values:
                 parts.append(f"{name.replace('_', ' ')} {sum(values) / len(values):.3g}")
-        naive = [] if math.isnan(self.baseline) else [f"without memory {self.baseline:.3g}"]
+        naive = [self.naive] if self.naive else []
         return ", ".join([*parts, *naive])
 
 

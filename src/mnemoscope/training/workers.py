@@ -179,7 +179,7 @@ def main(job: Mapping[str, Any]) -> None:
             shown = [{name: value for name, value in row.items() if value == value} for row in rows]
             print(json.dumps({"group": place, "step": step, "rows": shown}), flush=True)  # noqa: T201 - to its starter
 
-        shown = Progress(1, "", 0.0, show=False, until=math.inf if job["until"] is None else job["until"])
+        shown = Progress(1, "", "", show=False, until=math.inf if job["until"] is None else job["until"])
         train_group(group, group_folder(home, place), shown, tell=tell)
 
 
