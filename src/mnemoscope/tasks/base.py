@@ -45,8 +45,6 @@ class Task(Problem):
         The score in words.
     naive
         The formula of `baseline` in the settings' names.
-    baseline_is
-        Whose loss the baseline is, in two or three words.
     streams
         Whether `windows` gives contiguous text.
     """
@@ -54,7 +52,6 @@ class Task(Problem):
     kind: ClassVar[str] = "classification"
     metric: ClassVar[str] = "accuracy"
     naive: ClassVar[str] = ""
-    baseline_is: ClassVar[str] = "without memory"
     streams: ClassVar[bool] = False
 
     @property

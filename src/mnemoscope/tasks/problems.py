@@ -28,6 +28,8 @@ class Problem(ABC):
         What is asked for.
     metric
         The score in words.
+    baseline_is
+        Whose loss the baseline is, in two or three words.
     difficulty
         The setting that makes it harder as it grows; empty where there is none.
     axes
@@ -40,6 +42,7 @@ class Problem(ABC):
     references: ClassVar[tuple[str, ...]] = ()
     kind: ClassVar[str]
     metric: ClassVar[str]
+    baseline_is: ClassVar[str] = "without memory"
     difficulty: ClassVar[str]
     axes: ClassVar[tuple[str, ...]] = ()
     dataset: ClassVar[str | None] = None
