@@ -1,4 +1,4 @@
-"""Hankel singular values and effective state-size: against control's Gramians, dense operators and closed forms."""
+"""Hankel singular values: against control's Gramians, dense operators and closed forms."""
 
 import control
 import numpy as np
@@ -7,7 +7,7 @@ import torch
 
 import mnemoscope as ms
 from mnemoscope.core.errors import UserError
-from mnemoscope.measures import balanced_truncation, effective_state_size, hankel_singular_values
+from mnemoscope.measures import balanced_truncation, hankel_singular_values
 
 
 def system(n, d=2, o=3, radius=0.9, seed=0):
@@ -92,6 +92,43 @@ def test_truncation_to_the_full_order_is_the_same_function():
     assert torch.allclose(wide(x)[0], balanced_truncation(wide, 5)(x)[0], atol=1e-8)
 
 
+@pytest.mark.parametrize("name", ["linear-rnn", "lru", "s4d", "s4"])
+def test_networks_with_ways_past_their_state_keep_them(name):
+    """The reduced network of full order is the network itself; a smaller one stays below the bound."""
+    wide = ms.nn.create(
+        name, input_size=2, hidden_size=3, dtype=torch.float64, generator=torch.Generator().manual_seed(0)
+    )
+    x = torch.randn(30, 2, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    found = hankel_singular_values(wide)
+    order = int((found.gramian_values > 1e-9 * found.gramian_values[0]).sum())
+    assert torch.allclose(wide(x)[0], balanced_truncation(wide, order)(x)[0], atol=1e-6)
+    small = balanced_truncation(wide, order - 1)
+    impulse = torch.zeros(400, 2, 2, dtype=torch.float64)
+    impulse[0] = torch.eye(2)
+    gap = (wide(impulse)[0] - small(impulse)[0]) - (wide(0 * impulse)[0] - small(0 * impulse)[0])
+    response = torch.fft.rfft(gap, dim=0).permute(0, 2, 1)
+    bound = found.error_bound(order - 1)
+    assert torch.linalg.matrix_norm(response, 2).max().item() <= bound * (1 + 1e-3)
+
+
+class Late(torch.nn.Module):
+    """A stranger's cell that puts out its old state, of which the new one keeps a half."""
+
+    def forward(self, x, h):
+        return h, torch.cat([0.5 * h[:, :1] + x, torch.zeros_like(x)], 1) + torch.cat([0 * x, x], 1)
+
+
+def test_an_output_of_the_old_state_through_the_adapter():
+    late = ms.adapt(Late(), kind="cell", input_size=1, init_state=lambda batch, **kw: torch.zeros(batch, 2, **kw))
+    same = balanced_truncation(late, 3)
+    x = torch.randn(20, 1, 1, dtype=torch.float64)
+    wanted, h = [], torch.zeros(1, 2, dtype=torch.float64)
+    for each in x:
+        y, h = Late()(each, h)
+        wanted.append(y)
+    assert torch.allclose(same(x)[0], torch.stack(wanted), atol=1e-10)
+
+
 @pytest.mark.parametrize(
     ("call", "said"),
     [
@@ -99,9 +136,12 @@ def test_truncation_to_the_full_order_is_the_same_function():
         (lambda: hankel_singular_values(np.eye(2)), "with a spectral radius below 1, got one of about 1"),
         (lambda: hankel_singular_values(np.eye(2) / 2, np.ones((3, 1))), "U must be a matrix of 2 rows, as W has"),
         (lambda: hankel_singular_values(ms.nn.RNN(1, 3)), "needs a network that is linear in its state and inputs"),
-        (lambda: effective_state_size(ms.nn.RNN(1, 3), horizon=1), "horizon must be at least 2"),
-        (lambda: effective_state_size(ms.nn.RNN(1, 3), tolerance=0), "tolerance must be"),
         (lambda: balanced_truncation(ms.nn.LinearSystem.of(*system(3), np.zeros(3)), 9), "order must be at most 3"),
+        (lambda: balanced_truncation(ms.nn.RNN(1, 3), 2), "balanced_truncation needs a network that is linear"),
+        (
+            lambda: balanced_truncation(ms.nn.LinearSystem.of(*system(3)[:2], np.zeros((1, 3)), np.zeros(3)), 1),
+            "needs outputs that depend on inputs",
+        ),
     ],
 )
 def test_one_line_for_what_cannot_be_measured(call, said):
@@ -113,71 +153,3 @@ def test_no_output_that_depends_on_the_past():
     found = hankel_singular_values(np.eye(2) / 2, np.ones((2, 1)), np.zeros((1, 2)))
     assert found.values == pytest.approx([0, 0])
     assert "all Hankel singular values are 0" in str(found)
-
-
-# Effective state-size ---------------------------------------------------------------------------------
-
-
-def jacobian(network, x):
-    """The whole operator dy_t/dx_s, by autograd."""
-    found = torch.autograd.functional.jacobian(lambda x: network(x)[0][:, 0], x)
-    return found[:, :, :, 0]  # (time, output, time, input)
-
-
-@pytest.mark.parametrize("name", ["rnn", "lstm", "gru", "lru", "rac", "gla"])
-def test_factored_ranks_are_those_of_the_dense_operator(name):
-    network = ms.nn.create(
-        name, input_size=2, hidden_size=4, dtype=torch.float64, generator=torch.Generator().manual_seed(0)
-    )
-    x = torch.randn(12, 1, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
-    found = effective_state_size(network, inputs=x, washout=0, cuts=11, tolerance=1e-3)
-    T = jacobian(network, x)
-    for place, (i, rank) in enumerate(zip(found.steps, found.ranks, strict=True)):
-        values = torch.linalg.svdvals(T[i:, :, :i].flatten(0, 1).flatten(1))
-        assert rank == int((values > 1e-3 * values[0]).sum())
-        shares = values / values.sum()
-        entropy = float(torch.exp(-torch.xlogy(shares, shares).sum()))
-        assert found.entropy_ranks[place] == pytest.approx(entropy, rel=1e-8)
-    middle = int(found.steps[len(found.steps) // 2])
-    for unit in range(min(4, T.shape[1])):
-        values = torch.linalg.svdvals(T[middle:, unit, :middle].flatten(1))
-        assert found.channels[unit] == int((values > 1e-3 * values[0]).sum())
-
-
-def test_a_linear_network_tends_to_its_hankel_values():
-    W, U, C = system(5, radius=0.6, seed=5)
-    network = ms.nn.LinearSystem.of(W, U, C, np.zeros(5))
-    found = effective_state_size(network, horizon=160, cuts=1 + 2, trajectories=1)
-    assert found.singular_values[:5] == pytest.approx(hankel_singular_values(network).values, rel=1e-8)
-
-
-def test_units_in_other_scales_and_orders_change_nothing():
-    W, U, C = system(5, seed=6)
-    scale, order = np.diag([1e3, 1.0, 1e-3, 10.0, 0.1]), np.eye(5)[[3, 1, 0, 4, 2]]
-    turn = order @ scale
-    same = ms.nn.LinearSystem.of(turn @ W @ np.linalg.inv(turn), turn @ U, C @ np.linalg.inv(turn), np.zeros(5))
-    one, other = (effective_state_size(net) for net in (ms.nn.LinearSystem.of(W, U, C, np.zeros(5)), same))
-    assert one.ranks.tolist() == other.ranks.tolist()
-    assert one.entropy_ranks == pytest.approx(other.entropy_ranks, rel=1e-8)
-
-
-def test_a_strangers_module_and_unused_units():
-    class Half(torch.nn.Module):
-        """Eight units, of which two are read."""
-
-        def __init__(self):
-            super().__init__()
-            self.cell = torch.nn.RNNCell(1, 8)
-
-        def forward(self, x, h):
-            h = self.cell(x, h)
-            return h[:, :2] * torch.tensor([1.0, 0.0]), h
-
-    torch.manual_seed(0)
-    network = ms.adapt(Half(), kind="cell")
-    with torch.no_grad():
-        network.module.cell.weight_hh.copy_(torch.block_diag(0.5 * torch.eye(2), 0.5 * torch.eye(6)))
-    found = effective_state_size(network, tolerance=1e-6)
-    assert found.total == 1
-    assert found.state_size == 8
-    assert "1 of 8 numbers of the state are used (12%)" in str(found)

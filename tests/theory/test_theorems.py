@@ -27,6 +27,7 @@ SAYS_NOTHING_OF_A_NETWORK = {
         "kerg-attention-paths",
         "kerg-uniform-attention-depth",
         "kerg-scornn-gradient",
+        "state-size-and-separation-rank",
         "ziv-attaining-weights",
         "ziv-claim-3",
         "ziv-min-cut",

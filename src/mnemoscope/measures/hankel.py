@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -14,7 +14,7 @@ from mnemoscope.core.errors import Description, UserError, expected, positive_in
 from mnemoscope.core.result import Result, result
 from mnemoscope.measures.dynamics import Dynamics
 from mnemoscope.measures.registry import Cost, measure
-from mnemoscope.measures.trajectory import constant_jacobians
+from mnemoscope.measures.trajectory import constant_jacobians, output_jacobians
 from mnemoscope.nn.linear_system import LinearSystem
 
 if TYPE_CHECKING:
@@ -82,8 +82,8 @@ _COST = Cost(time={"S^3": 4e-8}, memory="S^2")
 
 
 def _of_network(network: nn.Module | Dynamics) -> HankelValues:
-    W, U, later, now = _system(network)
-    return _found(W, U, later, now)
+    system = _system(network, _WHAT)
+    return _found(system.W, system.U, system.C)
 
 
 @measure(
@@ -137,7 +137,7 @@ def hankel_singular_values(W: Any, U: Any = None, C: Any = None) -> HankelValues
     W = square("W", W)
     U = np.eye(len(W)) if U is None else _fitting("U", U, rows=len(W))
     C = np.eye(len(W)) if C is None else _fitting("C", C, columns=len(W))
-    return _found(W, U, C @ W, C)
+    return _found(W, U, C)
 
 
 def _fitting(name: str, value: Any, rows: int | None = None, columns: int | None = None) -> Matrix:
@@ -149,8 +149,8 @@ def _fitting(name: str, value: Any, rows: int | None = None, columns: int | None
     return found
 
 
-def _found(W: Matrix, U: Matrix, later: Matrix, now: Matrix) -> HankelValues:
-    """Find the values; `later` is C W, `now` C."""
+def _found(W: Matrix, U: Matrix, C: Matrix) -> HankelValues:
+    later = C @ W
     reach, radius = _factor(W, U)
     values = _singular_values(W, reach, later)
     # The same network in other coordinates has the same values: what differs is rounding.
@@ -164,7 +164,7 @@ def _found(W: Matrix, U: Matrix, later: Matrix, now: Matrix) -> HankelValues:
         assumptions=("digits are relative to the largest value, from two computations in different coordinates",),
         cost=str(_COST),
         values=values,
-        gramian_values=_singular_values(W, reach, now),
+        gramian_values=_singular_values(W, reach, C),
         radius=radius,
     )
 
@@ -205,37 +205,49 @@ def _singular_values(W: Matrix, reach: Matrix, seen: Matrix) -> Float[np.ndarray
     return found
 
 
-def _system(network: nn.Module | Dynamics) -> tuple[Matrix, Matrix, Matrix, Matrix]:
-    """Return W, U, dy_t/dh_{t-1} and dy_t/dh_t of a linear network, or say that it is none."""
-    dynamics = Dynamics.of(network, _WHAT)
+class System(NamedTuple):
+    """Matrices of a linear network h_t = W h_{t-1} + U x_t + b, y_t = C h_t + D x_t + c."""
+
+    W: Matrix
+    U: Matrix
+    C: Matrix
+    D: Matrix
+    b: Float[np.ndarray, " size"]
+    c: Float[np.ndarray, " output"]
+
+
+def _system(network: nn.Module | Dynamics, what: str) -> System:
+    """Return the matrices of a linear network, or say that it is none."""
+    dynamics = Dynamics.of(network, what)
     found = constant_jacobians(dynamics)
     if found is None:
         raise UserError(
-            f"{_WHAT} needs a network that is linear in its state and inputs; "
+            f"{what} needs a network that is linear in its state and inputs; "
             "effective_state_size is the same question for any network"
         )
     W, U = found.state[0].cpu().numpy(), found.input[0].cpu().numpy()
-    silence = torch.zeros(1, dynamics.input_size, **dynamics.factory)
-    later, feed = (part[0].cpu().numpy() for part in output_jacobians(dynamics, silence, dynamics.start(1)))
-    # y_t = D x_t + E h_{t-1} is C h_t where C has C W = E and C U = D: so it is for outputs that read the new state.
-    now = np.linalg.lstsq(np.hstack([W, U]).T, np.hstack([later, feed]).T, rcond=None)[0].T
-    if not np.allclose(now @ np.hstack([W, U]), np.hstack([later, feed]), atol=1e-8):
-        now = later  # outputs that do not read the new state: the state before the input is theirs
-    return W, U, later, now
+    silence, rest = torch.zeros(1, dynamics.input_size, **dynamics.factory), dynamics.start(1)
+    later, feed = (part[0].cpu().numpy() for part in output_jacobians(dynamics, silence, rest))
+    still = dynamics.unflatten(torch.zeros(1, len(W), **dynamics.factory), rest)
+    with torch.no_grad():
+        output, state = dynamics.step(silence, still)
+    b, y = dynamics.flatten(state)[0].cpu().numpy(), output.flatten().cpu().numpy()
+    C = _solved(np.hstack([W, U]), np.hstack([later, feed]))
+    C = _solved(W, later) if C is None else C
+    if C is None:  # outputs that read a part of the old state which the new one has lost: it is carried one step on
+        size, none = len(W), np.zeros
+        W, U = np.block([[W, none((size, size))], [np.eye(size), none((size, size))]]), np.vstack([U, none(U.shape)])
+        C, b = np.hstack([none(later.shape), later]), np.concatenate([b, none(size)])
+    D = feed - C @ U
+    return System(W, U, C, np.where(np.abs(D) < 1e-12 * max(1.0, np.abs(feed).max()), 0.0, D), b, y - C @ b)
 
 
-def output_jacobians(dynamics: Dynamics, x: torch.Tensor, state: Any) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return dy/dh and dy/dx of one step, for a batch of states and inputs: one pullback for each output."""
-    flat = dynamics.flatten(state)
-    width = dynamics.network.step(x[:1], dynamics.unflatten(flat[:1], dynamics.start(1)))[0].shape[-1]
-    silent = torch.zeros_like(flat)
-    found = []
-    for unit in range(width):
-        cotangent = torch.zeros(len(flat), width, **dynamics.factory)
-        cotangent[:, unit] = 1
-        found.append(dynamics.pull_back(x, state, silent, cotangent))
-    by_state, by_input = (torch.stack(each, dim=1) for each in zip(*found, strict=True))
-    return by_state, by_input
+def _solved(given: Matrix, wanted: Matrix) -> Matrix | None:
+    """Return C with C given = wanted, or None where there is none."""
+    found: Matrix = np.linalg.lstsq(given.T, wanted.T, rcond=None)[0].T
+    return (
+        found if np.allclose(found @ given, wanted, rtol=1e-9, atol=1e-10 * np.abs(wanted).max(initial=0.0)) else None
+    )
 
 
 def balanced_truncation(network: nn.Module | Dynamics, order: int) -> LinearSystem:
@@ -245,8 +257,9 @@ def balanced_truncation(network: nn.Module | Dynamics, order: int) -> LinearSyst
         P = L L^T, \; Q = M M^T, \; M^T L = X \Sigma Y^T, \qquad
         W_r = \Sigma_r^{-1/2} X_r^T M^T \, W \, L Y_r \Sigma_r^{-1/2}
 
-    and U, C likewise. At no frequency do the outputs differ by more than twice the sum of the values left out
-    (`HankelValues.error_bound`).
+    and U, C likewise; what goes from an input straight to its output stays. At no frequency does what inputs do to
+    outputs differ by more than twice the sum of the values left out (`HankelValues.error_bound`); what a constant bias
+    does to the state is carried over and not covered by it.
 
     Parameters
     ----------
@@ -262,16 +275,16 @@ def balanced_truncation(network: nn.Module | Dynamics, order: int) -> LinearSyst
     >>> ms.measures.balanced_truncation(wide, 3).hidden_size
     3
     """
-    W, U, _, C = _system(network)
     order = positive_int("order", order)
+    W, U, C, D, b, c = _system(network, "balanced_truncation")
     reach, observed = _factor(W, U)[0], _factor(W.T, C.T)[0]
     left, values, right = np.linalg.svd(observed.T @ reach)
     most = int((values > len(W) * _EPS * values.max(initial=0.0)).sum())
+    if not most:
+        raise UserError("balanced_truncation needs outputs that depend on inputs, and those of this network do not")
     if order > most:
         raise expected("order", f"at most {most}, the Hankel singular values above rounding", order)
     root = np.sqrt(values[:order])
     into, back = (left[:, :order] / root).T @ observed.T, reach @ (right[:order].T / root)
-    dynamics = Dynamics.of(network, "balanced_truncation")
-    silence, rest = (torch.zeros(1, size, **dynamics.factory) for size in (dynamics.input_size, len(W)))
-    bias = dynamics.advance(silence, rest)[0].cpu().numpy()
-    return LinearSystem.of(into @ W @ back, into @ U, C @ back, into @ bias)
+    more = {"D": D, "offset": c} if D.any() or np.abs(c).max() > 1e-12 else {}
+    return LinearSystem.of(into @ W @ back, into @ U, C @ back, into @ b, **more)

@@ -11,10 +11,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from mnemoscope.core.arrays import positive
-from mnemoscope.core.errors import Description, expected, positive_int
+from mnemoscope.core.errors import Description, UserError, expected, positive_int
 from mnemoscope.nn.recurrent import Recurrent
 
-__all__ = ["answering", "arranged", "input_sequences"]
+__all__ = ["answering", "arranged", "input_sequences", "task_inputs"]
 
 
 def input_sequences(
@@ -51,3 +51,30 @@ def answering(network: Recurrent) -> Iterator[None]:
         yield
     finally:
         network.train(training)
+
+
+def task_inputs(
+    name: str, width: int, trajectories: int, generator: torch.Generator
+) -> Float[Tensor, "time batch input"]:
+    """Return the inputs of a task in float64, of its usual settings.
+
+    Tokens become one-hot vectors, or unit normal ones, drawn once for each token, where `width` is another number than
+    that of the vocabulary.
+    """
+    from mnemoscope.tasks import create  # tasks that read files import what reads them
+
+    task = create(name)
+    found = task.sample(trajectories, generator).inputs
+    if not isinstance(found, Tensor):
+        raise UserError(
+            f"the task {name} has images in panels for inputs, which no recurrent network reads step by step"
+        )
+    if task.embedding is not None:
+        one_hot = width == task.embedding
+        drawn = torch.randn(task.embedding, width, generator=generator, dtype=torch.float64)
+        table = torch.eye(width, dtype=torch.float64) if one_hot else drawn
+        return table[found]
+    flat = found.to(torch.float64).flatten(2)
+    if flat.shape[2] != width:
+        raise UserError(f"the task {name} has {flat.shape[2]} inputs a step, got a network of {width}")
+    return flat

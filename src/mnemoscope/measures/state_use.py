@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -11,12 +12,14 @@ from torch import Tensor, nn
 
 from mnemoscope.core import memory
 from mnemoscope.core.arrays import non_negative, positive
-from mnemoscope.core.errors import expected, positive_int
+from mnemoscope.core.errors import UserError, choice, expected, positive_int
 from mnemoscope.core.result import Result, result
 from mnemoscope.measures.dynamics import Dynamics, few_threads
-from mnemoscope.measures.hankel import output_jacobians
+from mnemoscope.measures.inputs import task_inputs
+from mnemoscope.measures.operator import Stateless, Values, dense_values, factored_values, step_runner
 from mnemoscope.measures.registry import Cost, measure
-from mnemoscope.measures.trajectory import Path, drive
+from mnemoscope.measures.trajectory import constant_jacobians, drive
+from mnemoscope.nn.ops.gates import hold_gates
 
 if TYPE_CHECKING:
     from mnemoscope.report import chart
@@ -25,8 +28,8 @@ __all__ = ["EffectiveStateSize", "effective_state_size"]
 
 _WHAT = "effective_state_size"
 _STEPS = (64, 256)
-_OUTPUTS = 32
-"""Outputs that are looked at alone."""
+GATES = ("held", "differentiated")
+FORMS = ("factored", "dense")
 
 
 @result
@@ -46,14 +49,22 @@ class EffectiveStateSize(Result):
         Tolerance rank at each: singular values above `tolerance` times the largest.
     entropy_ranks
         exp(entropy of sigma / sum sigma) at each: the same without a threshold.
+    outputs
+        The outputs that were looked at alone.
     channels
-        Mean tolerance rank of each output alone.
+        Tolerance rank of each of them alone, at each step.
     singular_values
         At the step in the middle, mean over trajectories, descending.
     state_size
-        Real numbers in the state.
+        Real numbers in the state; None for a network without one.
+    window
+        What `total` can be at most, by the length of the sequence and by the state.
     tolerance
         Share of the largest singular value from which on a direction counts.
+    gates
+        ``"held"``: they are constants of the operator; ``"differentiated"``: it has what inputs do to them in it.
+    form
+        ``"factored"`` through the state, or ``"dense"``.
     """
 
     measure: ClassVar[str] = "effective-state-size"
@@ -64,15 +75,24 @@ class EffectiveStateSize(Result):
     steps: Int[np.ndarray, " steps"]
     ranks: Float[np.ndarray, " steps"]
     entropy_ranks: Float[np.ndarray, " steps"]
-    channels: Float[np.ndarray, " output"]
+    outputs: Int[np.ndarray, " output"]
+    channels: Float[np.ndarray, "output steps"]
     singular_values: Float[np.ndarray, " size"]
-    state_size: int
+    state_size: int | None
+    window: float
     tolerance: float
+    gates: str
+    form: str
 
     @property
-    def utilisation(self) -> float:
-        """Share of the state that is used: the total over the state size."""
-        return self.total / self.state_size
+    def utilisation(self) -> float | None:
+        """Share of the state that is used: the total over the state size; None without a state."""
+        return None if self.state_size is None else self.total / self.state_size
+
+    @property
+    def limited(self) -> bool:
+        """Whether the sequence is too short for the whole state to show."""
+        return self.state_size is not None and self.window < self.state_size
 
     @property
     def entropy_total(self) -> float:
@@ -81,14 +101,23 @@ class EffectiveStateSize(Result):
 
     def __str__(self) -> str:
         spread = f" ± {self.stderr:.2g}" if self.stderr else ""
-        used = f"{self.total:.4g}{spread} of {self.state_size} numbers of the state are used"
-        return f"{used} ({self.utilisation:.0%}) at tolerance {self.tolerance:g}; entropy rank {self.entropy_total:.4g}"
+        counted = f"{self.total:.4g}{spread}"
+        how = f"at tolerance {self.tolerance:g}; entropy rank {self.entropy_total:.4g}"
+        if self.status != "exact":
+            how += "; gates held" if self.gates == "held" else "; by the Jacobian"
+        if not self.singular_values.any():
+            return "no output depends on an input before its own step: nothing of the state is used"
+        if self.state_size is None:
+            return f"effective state-size {counted} of a network without a state {how}"
+        used = f"{counted} of {self.state_size} numbers of the state are used ({self.utilisation:.0%}) {how}"
+        return f"{used}; at most {self.window:.4g} can show in so few steps" if self.limited else used
 
     def plot(self) -> chart.Chart:
-        """Draw both ranks against the step at which past and future are cut."""
+        """Draw both ranks against the step at which past and future are cut, and those of single outputs."""
         from mnemoscope.report import chart
 
         series = {"tolerance rank": (self.steps, self.ranks), "entropy rank": (self.steps, self.entropy_ranks)}
+        series["mean of single outputs"] = (self.steps, self.channels.mean(0))
         return chart.lines(series, x="step i", y="effective state-size", title="How much of the state is used")
 
 
@@ -99,13 +128,15 @@ def _middle(steps: Int[np.ndarray, " steps"]) -> slice:
 
 
 _COST = Cost(
-    time={"B T S^3": 2e-9, "B T S": 2e-6},
+    time={"B T S^3": 2e-10, "B T S": 1e-6, "T": 1e-3},
     memory="B T S^2",
     sizes={"T": lambda known: known["horizon"] or np.clip(3.5 * known["S"] / known["d"], *_STEPS), "B": "trajectories"},
 )
 
 
-@measure("effective-state-size", kinds=("recurrent",), needs=("jacobian",), quick={"horizon": 32}, cost=_COST)
+@measure(
+    "effective-state-size", kinds=("recurrent", "sequence"), needs=("jacobian",), quick={"horizon": 32}, cost=_COST
+)
 def effective_state_size(
     network: nn.Module | Dynamics,
     *,
@@ -116,24 +147,31 @@ def effective_state_size(
     scale: float = 1.0,
     washout: int = 50,
     inputs: Float[Tensor, "time batch input"] | None = None,
+    task: str | None = None,
+    gates: str | None = None,
+    form: str | None = None,
     seed: int = 0,
     device: str | None = None,
 ) -> EffectiveStateSize:
     r"""Find how many directions of a state carry past inputs to future outputs.
 
     .. math::
-        \mathrm{ESS}_i = \mathrm{rank}\, T_{i:,\,:i}, \qquad T_{ts} = \frac{\partial y_t}{\partial x_s}
+        \mathrm{ESS}_i = \mathrm{rank}\, T_{i:,\,:i}, \qquad y = T u
+
+    T is the operator that maps all inputs to all outputs. A linear network has one; so has one whose gates multiply
+    its state and inputs, with the gates held at their values (exactly: y = T(u) u); of any other network the Jacobian
+    T = dy/du along the driven trajectory is taken.
 
     The block of T that maps the inputs before step i to the outputs from it on goes through the state between them:
     T[i:, :i] = O_i R_i, what is seen of the state times what is reached of it. Factors of both, S x S at most, are
-    carried along the trajectory, forwards and backwards; the T x T operator is never formed. For a linear network with
-    a long past and future the singular values are the Hankel singular values. Gates are not frozen: T is the Jacobian
-    along the trajectory, with all that inputs do to gates in it.
+    carried along the trajectory, forwards and backwards; the T x T operator is formed only for networks without a
+    state, or where it is smaller than the state. For a linear network with a long past and future the singular values
+    are the Hankel singular values.
 
     Parameters
     ----------
     network
-        A recurrent network, or any module that `mnemoscope.adapt` understands.
+        A recurrent network or a block without a state, or any module that `mnemoscope.adapt` understands.
     horizon
         Steps T of the operator, at least 2; None: enough for the whole state to show in the middle third, from 64 to
         256.
@@ -146,9 +184,16 @@ def effective_state_size(
     scale
         Standard deviation of the Gaussian inputs.
     washout
-        Steps before the first, so that the state is a usual one.
+        Steps before the first, so that the state is a usual one; none before the inputs of a task.
     inputs
         Inputs of one's own, (time, batch, input), in place of Gaussian ones.
+    task
+        Name of a task whose inputs are taken, of its usual settings ("copying", "shakespeare"); tokens are one-hot
+        vectors, or unit normal ones where the network has another number of inputs.
+    gates
+        "held" or "differentiated"; None: held where a network declares them.
+    form
+        "factored" or "dense"; None: the smaller one.
     seed
         Of inputs and washout.
     device
@@ -172,95 +217,126 @@ def effective_state_size(
     """
     tolerance, scale = positive("tolerance", tolerance), non_negative("scale", scale)
     count = positive_int("cuts", cuts)
-    runs = positive_int("trajectories", trajectories) if inputs is None else inputs.shape[1]
-    dynamics = Dynamics.of(network, _WHAT, device=device)
-    steps = _steps(horizon, dynamics) if inputs is None else len(inputs)
+    for name, value, known in (("gates", gates, GATES), ("form", form, FORMS)):
+        if value is not None:
+            choice(name, value, known)
+    subject = Stateless.of(network, _WHAT, device) or Dynamics.of(network, _WHAT, device=device)
+    wanted = None if horizon is None else positive_int("horizon", horizon)
+    generator = torch.Generator().manual_seed(seed)
+    x = _inputs(subject, inputs, task, wanted, positive_int("trajectories", trajectories), scale, generator)
+    steps, runs, width = x.shape
     if steps < 2:
         raise expected("horizon", "at least 2, a past and a future", steps)
-    _COST.require_end(_WHAT, B=runs, T=steps, S=dynamics.size)
-    path = drive(
-        dynamics,
-        steps=steps,
-        trajectories=runs,
-        scale=scale,
-        washout=washout,
-        generator=torch.Generator().manual_seed(seed),
-        inputs=inputs,
-    )
+    outputs = subject.network.output_size
+    dense = form == "dense" if form else subject.size is None or subject.size > steps * max(width, outputs)
+    if subject.size is None and not dense:
+        raise expected("form", "'dense' for a network without a state", form)
     places = np.unique(np.linspace(1, steps - 1, min(count, steps - 1)).round().astype(int))
-    memory.require(_WHAT, 8 * runs * steps * dynamics.size**2, "a shorter horizon or fewer trajectories would fit")
-    with few_threads(dynamics.size), torch.no_grad():
-        values, alone = _singular_values(path, places.tolist())
-    ranks = (values > tolerance * values[..., :1]).sum(-1)
-    shares = values / values.sum(-1, keepdim=True).clamp(min=torch.finfo(values.dtype).tiny)
-    entropy = torch.exp(-torch.xlogy(shares, shares).sum(-1))
-    each = ranks[_middle(places)].double().mean(0)
+    hold = nullcontext() if gates == "differentiated" else hold_gates()
+    with few_threads(subject.size or 0), hold as held:
+        values, alone, chosen = _values(subject, x, places, dense, 0 if task else washout, generator)
+    declared = held is not None and held.any
+    if gates == "held" and not declared:
+        raise UserError(f"{_WHAT} with gates='held' needs a network that declares gates, and this one declares none")
+    exact = isinstance(subject, Dynamics) and constant_jacobians(subject) is not None
+    ranks, middle = _ranks(values, tolerance), _middle(places)
+    each = ranks[middle].double().mean(0)
     return EffectiveStateSize(
-        status="estimate",
+        status="exact" if exact else "estimate",
         digits=None,
         assumptions=(
-            "the operator is the Jacobian of outputs by inputs along Gaussian inputs"
-            if inputs is None
-            else "the operator is the Jacobian of outputs by inputs along the given inputs",
-            f"outputs alone: {len(alone)} of {dynamics.network.output_size}, at the step in the middle",
+            _operator_is(exact, declared),
+            "inputs are those given" if inputs is not None else f"inputs are {_source(task, scale)}",
+            f"outputs alone: {len(chosen)} of {outputs}",
         ),
         cost=str(_COST),
         total=float(each.mean()),
         stderr=float(each.std() / runs**0.5) if runs > 1 else 0.0,
         steps=places,
         ranks=ranks.double().mean(1).cpu().numpy(),
-        entropy_ranks=entropy.mean(1).cpu().numpy(),
-        channels=(alone > tolerance * alone[..., :1]).sum(-1).double().mean(1).cpu().numpy(),
+        entropy_ranks=_entropy_ranks(values).mean(1).cpu().numpy(),
+        outputs=np.array(chosen),
+        channels=_ranks(alone, tolerance).double().mean(1).T.cpu().numpy(),
         singular_values=values[len(places) // 2].mean(0).cpu().numpy(),
-        state_size=dynamics.size,
+        state_size=subject.size,
+        window=_window(places[middle], steps, width, outputs, subject.size),
         tolerance=tolerance,
+        gates="held" if declared else "differentiated",
+        form="dense" if dense else "factored",
     )
 
 
-def _steps(horizon: int | None, dynamics: Dynamics) -> int:
-    if horizon is not None:
-        return positive_int("horizon", horizon)
-    return int(np.clip(3.5 * dynamics.size / dynamics.input_size, *_STEPS))
+def _inputs(
+    subject: Stateless | Dynamics,
+    given: Float[Tensor, "time batch input"] | None,
+    task: str | None,
+    horizon: int | None,
+    runs: int,
+    scale: float,
+    generator: torch.Generator,
+) -> Float[Tensor, "time batch input"]:
+    """Return Gaussian inputs, those of a task, or those that were given."""
+    width = subject.input_size
+    if given is not None and task is not None:
+        raise UserError("inputs and task cannot be given together: a task has its own inputs")
+    if given is not None:
+        found = torch.as_tensor(given)
+        if found.dim() != 3 or found.shape[2] != width or not found.numel():
+            raise expected("inputs", f"of shape (time, trajectories, {width})", tuple(found.shape))
+    elif task is not None:
+        found = task_inputs(task, width, runs, generator)[: horizon or _STEPS[1]]
+    else:
+        steps = int(np.clip(3.5 * (subject.size or 1) / width, *_STEPS)) if horizon is None else horizon
+        found = scale * torch.randn(steps, runs, width, generator=generator, dtype=torch.float64)
+    return found.to(**subject.factory)
 
 
-def _singular_values(path: Path, places: list[int]) -> tuple[Tensor, Tensor]:
-    """Return the singular values of T[i:, :i] at every cut, and those of single outputs at the one in the middle.
-
-    Going forwards, ``reach`` is a factor of what the inputs did to the state; going backwards, ``seen`` of what the
-    state does to the outputs. An orthogonal map keeps each as small as the state.
-    """
-    steps, middle = len(path.inputs), places[len(places) // 2]
-    found = path.jacobians(0, steps)
-    reach, reached = found.input[0], {}
-    for t in range(1, steps):
-        if t in places:
-            reached[t] = reach
-        reach = _narrowed(torch.cat([found.state[t] @ reach, found.input[t]], dim=-1))
-    outputs = [output_jacobians(path.dynamics, path.inputs[t], path.states[t])[0] for t in range(1, steps)]
-    width = outputs[0].shape[1]
-    chosen = torch.linspace(0, width - 1, min(width, _OUTPUTS), device=reach.device).round().long()
-    seen = outputs[-1].mT[..., :0]
-    rows = outputs[-1][None][:0]
-    values: dict[int, Tensor] = {}
-    alone = torch.zeros(0)
-    for t in reversed(range(1, steps)):
-        onward, own = found.state[t], outputs[t - 1]
-        seen = _narrowed(torch.cat([onward.mT @ seen, own.mT], dim=-1))
-        if t >= middle:
-            here = own[:, chosen][None]
-            rows = torch.cat([here, rows @ onward]) if len(rows) else here
-        if t == middle:
-            alone = torch.linalg.svdvals(rows.permute(2, 1, 0, 3) @ reached[t])
-        if t in places:
-            values[t] = torch.linalg.svdvals(seen.mT @ reached[t])
-    longest = max(each.shape[-1] for each in values.values())
-    padded = [torch.nn.functional.pad(values[t], (0, longest - values[t].shape[-1])) for t in places]
-    return torch.stack(padded), alone
+def _values(
+    subject: Stateless | Dynamics,
+    x: Float[Tensor, "time batch input"],
+    places: Int[np.ndarray, " steps"],
+    dense: bool,
+    washout: int,
+    generator: torch.Generator,
+) -> Values:
+    steps, runs, width = x.shape
+    size, outputs = subject.size or 0, subject.network.output_size
+    needed = 8 * runs * steps * (steps * width * outputs if dense else size * (size + outputs))
+    memory.require(_WHAT, needed, "a shorter horizon or fewer trajectories would fit")
+    if isinstance(subject, Stateless):
+        return dense_values(subject.run, x, places.tolist())
+    _COST.require_end(_WHAT, B=runs, T=steps, S=size)
+    path = drive(subject, steps=steps, trajectories=runs, scale=1.0, washout=washout, generator=generator, inputs=x)
+    if dense:
+        return dense_values(step_runner(subject, path.states[0]), x, places.tolist())
+    with torch.no_grad():
+        return factored_values(path, places.tolist())
 
 
-def _narrowed(factor: Float[Tensor, "batch size columns"]) -> Float[Tensor, "batch size columns"]:
-    """Return a factor of the same L L^T with no more columns than rows."""
-    if factor.shape[-1] <= factor.shape[-2]:
-        return factor
-    narrow: Tensor = torch.linalg.qr(factor.mT, mode="r").R.mT
-    return narrow
+def _window(places: Int[np.ndarray, " steps"], steps: int, inputs: int, outputs: int, size: int | None) -> float:
+    """Return the mean over cuts of what a rank can be at most: the numbers before, those after, those of the state."""
+    limits = np.minimum(places * inputs, (steps - places) * outputs)
+    return float(np.minimum(limits, limits.max() if size is None else size).mean())
+
+
+def _ranks(values: Float[Tensor, "... size"], tolerance: float) -> Tensor:
+    return (values > tolerance * values[..., :1]).sum(-1)
+
+
+def _entropy_ranks(values: Float[Tensor, "... size"]) -> Tensor:
+    """Return exp(H) of the shares of the singular values; 0 where all are 0."""
+    total = values.sum(-1, keepdim=True)
+    shares = values / total.clamp(min=torch.finfo(values.dtype).tiny)
+    return torch.exp(-torch.xlogy(shares, shares).sum(-1)) * (total[..., 0] > 0)
+
+
+def _operator_is(exact: bool, declared: bool) -> str:
+    if exact:
+        return "the network is linear: the operator is the same along every trajectory"
+    if declared:
+        return "the operator has the network's gates held at their values along the trajectory"
+    return "the operator is the Jacobian of outputs by inputs along the trajectory, what inputs do to gates included"
+
+
+def _source(task: str | None, scale: float) -> str:
+    return f"Gaussian of scale {scale:g}" if task is None else f"those of the task {task}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any, cast
 
 import torch
 from jaxtyping import Float
@@ -14,7 +15,7 @@ from mnemoscope.core import memory
 from mnemoscope.measures.dynamics import Dynamics, Jacobians
 from mnemoscope.nn.state import State
 
-__all__ = ["Path", "affine", "constant_jacobians", "drive"]
+__all__ = ["Path", "affine", "constant_jacobians", "drive", "output_jacobians"]
 
 _ENTRIES = 2**22
 """Entries of the Jacobians that are computed in one call: enough to fill the machine, few enough for its cache."""
@@ -51,6 +52,17 @@ class Path:
         parts = [self._together(a, min(a + at_once, last)) for a in range(first, last, at_once)]
         whole = (torch.cat([getattr(part, name) for part in parts]) for name in ("state", "input"))
         return Jacobians(*(part.reshape(time, batch, *part.shape[1:]) for part in whole))
+
+    def output_jacobians(self, first: int, last: int) -> Float[Tensor, "time batch output size"]:
+        """Return dy_t/dh_{t-1} of the steps `first` to `last` (not included)."""
+        batch, size = self.inputs.shape[1], self.dynamics.size
+        at_once = max(1, _ENTRIES // (batch * size**2))
+        parts = []
+        for a in range(first, last, at_once):
+            b = min(a + at_once, last)
+            state = self.dynamics.join(self.states[a:b])
+            parts.append(output_jacobians(self.dynamics, self.inputs[a:b].flatten(0, 1), state)[0])
+        return torch.cat(parts).reshape(last - first, batch, -1, size)
 
     def part(self, first: int, last: int) -> Path:
         """Return some of the trajectories."""
@@ -174,3 +186,31 @@ def _alike(found: Jacobians, first: Jacobians) -> bool:
         if not bool(((own - other).abs() <= slack).all()):
             return False
     return True
+
+
+def output_jacobians(dynamics: Dynamics, inputs: Float[Tensor, "batch input"], state: State) -> tuple[Tensor, Tensor]:
+    """Return dy/dh and dy/dx of one step, for a batch of states and inputs: a pullback for each output, mapped."""
+    flat = dynamics.flatten(state)
+
+    def read(h: Tensor, x: Tensor) -> Tensor:
+        return dynamics.step(x, dynamics.unflatten(h, state))[0].flatten(1)
+
+    def mapped() -> tuple[Tensor, Tensor]:
+        y, pull = cast(tuple[Tensor, Any], torch.func.vjp(read, flat, inputs))
+        rows = torch.eye(y.shape[1], **dynamics.factory)[:, None].expand(-1, *y.shape)
+        found: tuple[Tensor, Tensor] = torch.func.vmap(pull, chunk_size=max(1, _ENTRIES // flat.numel()))(rows)
+        return found
+
+    def repeated() -> tuple[Tensor, Tensor]:
+        """Pull outputs back one by one, where torch.func has no rule for a step."""
+        width = dynamics.guarded(lambda: read(flat[:1], inputs[:1])).shape[1]
+        rows = torch.eye(width, **dynamics.factory)[:, None].expand(-1, len(flat), -1)
+        found = [dynamics.pull_back(inputs, state, torch.zeros_like(flat), row) for row in rows]
+        by_state, by_input = (torch.stack(each) for each in zip(*found, strict=True))
+        return by_state, by_input
+
+    known = dynamics.known.get("mapped outputs")
+    if known is None:
+        known = dynamics.known["mapped outputs"] = dynamics.can(mapped)
+    by_state, by_input = dynamics.guarded(mapped if known else repeated)
+    return by_state.transpose(0, 1), by_input.transpose(0, 1)

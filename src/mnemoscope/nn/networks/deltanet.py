@@ -13,6 +13,7 @@ from mnemoscope.core.errors import expected
 from mnemoscope.nn.block import HeadOptions, Heads, split_heads
 from mnemoscope.nn.initialisers import uniform
 from mnemoscope.nn.ops.delta_rule import delta_rule
+from mnemoscope.nn.ops.gates import gate
 from mnemoscope.nn.registry import network
 from mnemoscope.nn.stack import Layer, Weights
 
@@ -84,7 +85,8 @@ class DeltaNet(Heads):
         q, k, v = (split_heads(part, self.heads) for part in mixed.chunk(3, -1))
         beta = torch.sigmoid(F.linear(x, w["weight_beta"]))[..., None]
         beta = 2 * beta if self.negative_eigenvalues else beta
-        return _unit(q) / math.sqrt(self.head_size), _unit(k), v, self.log_decay(w, x), beta
+        q, k = gate(_unit(q)) / math.sqrt(self.head_size), gate(_unit(k))
+        return q, k, v, gate(self.log_decay(w, x)), gate(beta)
 
     def advance_cell(self, w: Weights, a: Any, state: Tensor) -> tuple[Tensor, Tensor]:
         """Advance by one step."""
@@ -125,8 +127,8 @@ class GatedDeltaNet(DeltaNet):
 
     def log_decay(self, w: Weights, x: Tensor) -> Tensor:
         """Return log alpha."""
-        gate = F.softplus(F.linear(x, w["weight_decay"], w["step"]))
-        return (-torch.exp(w["log_rate"]) * gate)[..., None]
+        step = F.softplus(F.linear(x, w["weight_decay"], w["step"]))
+        return (-torch.exp(w["log_rate"]) * step)[..., None]
 
 
 def _unit(x: Tensor) -> Tensor:

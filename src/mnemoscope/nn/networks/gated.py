@@ -13,7 +13,7 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 
 from mnemoscope.core.errors import expected, positive_int
 from mnemoscope.nn.exchange import TorchLayer
-from mnemoscope.nn.ops.gates import lstm_cell
+from mnemoscope.nn.ops.gates import gate, lstm_cell
 from mnemoscope.nn.ops.scan import transforming
 from mnemoscope.nn.registry import network
 from mnemoscope.nn.stack import Layer, Weights
@@ -207,6 +207,6 @@ class GRU(TorchGated):
         """Advance by one step."""
         xr, xz, xg = a.chunk(3, dim=-1)
         hr, hz, hg = F.linear(state, w["weight_hh"], w.get("bias_hh")).chunk(3, dim=-1)
-        z = torch.sigmoid(xz + hz)
-        h = (1 - z) * torch.tanh(xg + torch.sigmoid(xr + hr) * hg) + z * state
+        r, z = gate(torch.sigmoid(xr + hr)), gate(torch.sigmoid(xz + hz))
+        h = (1 - z) * torch.tanh(xg + r * hg) + z * state
         return h, h

@@ -11,6 +11,7 @@ from torch import Tensor
 from mnemoscope.core.errors import positive_int
 from mnemoscope.nn.block import HeadOptions, LinearAttention, split_heads
 from mnemoscope.nn.initialisers import uniform
+from mnemoscope.nn.ops.gates import gate
 from mnemoscope.nn.registry import network
 from mnemoscope.nn.stack import Layer, Weights
 
@@ -64,7 +65,7 @@ class GLA(LinearAttention):
 
     def drive_cell(self, w: Weights, x: Tensor) -> tuple[Tensor, ...]:
         """Return q, k, v and log alpha, (.., heads, size)."""
-        gate = F.linear(F.linear(x, w["weight_low"]), w["weight_gate"], w.get("bias"))
+        low = F.linear(F.linear(x, w["weight_low"]), w["weight_gate"], w.get("bias"))
         q, k, v = F.linear(x, w["weight_ih"]).chunk(3, -1)
-        parts = (q / math.sqrt(self.head_size), k, v, F.logsigmoid(gate) / _TEMPERATURE)
+        parts = (gate(q / math.sqrt(self.head_size)), gate(k), v, gate(F.logsigmoid(low)) / _TEMPERATURE)
         return tuple(split_heads(part, self.heads) for part in parts)

@@ -14,6 +14,7 @@ from mnemoscope.nn.activation import modrelu
 from mnemoscope.nn.initialisers import uniform, zeros
 from mnemoscope.nn.maps.exponential import Exponential
 from mnemoscope.nn.maps.skew import SKEW_INITS
+from mnemoscope.nn.ops.gates import gate
 from mnemoscope.nn.registry import network
 from mnemoscope.nn.stack import Layer, Stack, StackOptions, Weights
 
@@ -71,7 +72,7 @@ class GORU(Stack):
     ) -> tuple[Float[Tensor, "batch n"], Float[Tensor, "batch n"]]:
         """Advance by one step."""
         n = self.hidden_size
-        r, z = torch.sigmoid(a[:, : 2 * n] + F.linear(state, w["weight_gate"], w.get("bias_gate"))).chunk(2, dim=-1)
+        r, z = gate(torch.sigmoid(a[:, : 2 * n] + F.linear(state, w["weight_gate"], w.get("bias_gate")))).chunk(2, -1)
         candidate = modrelu(a[:, 2 * n :] + r * (state @ w["weight_hh"].mT), w.get("bias"))
         h = z * state + (1 - z) * candidate
         return h, h

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from mnemoscope.nn.block import LinearAttention, split_heads
 from mnemoscope.nn.initialisers import zeros
+from mnemoscope.nn.ops.gates import gate
 from mnemoscope.nn.registry import network
 from mnemoscope.nn.stack import Layer, Weights
 
@@ -43,9 +44,9 @@ class HGRN2(LinearAttention):
 
     def drive_cell(self, w: Weights, x: Tensor) -> tuple[Tensor, ...]:
         """Return q, 1 - f, v and log f, (.., heads, size)."""
-        q, gate, v = F.linear(x, w["weight_ih"], w.get("bias")).chunk(3, -1)
-        k, log_decay = torch.sigmoid(-gate), F.logsigmoid(gate)
+        q, forget, v = F.linear(x, w["weight_ih"], w.get("bias")).chunk(3, -1)
+        k, log_decay = gate(torch.sigmoid(-forget)), gate(F.logsigmoid(forget))
         if w.layer.index:
             bound = torch.softmax(w["bounds"], 0)[: w.layer.index].sum(0)
             k, log_decay = (1 - bound) * k, torch.logaddexp(torch.log(bound), torch.log1p(-bound) + log_decay)
-        return tuple(split_heads(part, self.heads) for part in (F.silu(q), k, v, log_decay))
+        return tuple(split_heads(part, self.heads) for part in (gate(F.silu(q)), k, v, log_decay))

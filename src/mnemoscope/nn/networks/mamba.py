@@ -13,6 +13,7 @@ from mnemoscope.core.errors import expected, positive_int
 from mnemoscope.nn.block import Block, BlockOptions
 from mnemoscope.nn.initialisers import constant, uniform
 from mnemoscope.nn.networks.deltanet import draw_step
+from mnemoscope.nn.ops.gates import gate
 from mnemoscope.nn.ops.linear_scan import linear_scan
 from mnemoscope.nn.registry import network
 from mnemoscope.nn.stack import Layer, Weights
@@ -94,7 +95,7 @@ class Mamba(Block):
     def drive_cell(self, w: Weights, x: Tensor) -> tuple[Tensor, ...]:
         """Return the decays, what is added, both (.., n, N), C and D * x."""
         sizes = [self.order, self.order, self.rank]
-        keys, queries, low = torch.split(F.linear(x, w["weight_ih"]), sizes, -1)
+        keys, queries, low = torch.split(gate(F.linear(x, w["weight_ih"])), sizes, -1)
         step = F.softplus(F.linear(low, w["weight_step"], w["step"]))
         decay = torch.exp(-step[..., None] * torch.exp(w["log_rate"]))
         decay = 2 * decay - 1 if self.negative_eigenvalues else decay

@@ -13,6 +13,7 @@ from mnemoscope.core.errors import positive_int
 from mnemoscope.nn.block import HeadOptions, Heads, split_heads
 from mnemoscope.nn.initialisers import constant, uniform
 from mnemoscope.nn.networks.deltanet import draw_rate, draw_step
+from mnemoscope.nn.ops.gates import gate
 from mnemoscope.nn.ops.linear_attention import linear_attention
 from mnemoscope.nn.registry import network
 from mnemoscope.nn.stack import Layer, Weights
@@ -82,7 +83,8 @@ class Mamba2(Heads):
         """Return C, B, with one head for all, v, (.., heads, size), the decays' logarithm and Delta, (.., heads, 1)."""
         sizes = [self.hidden_size, self.order, self.order]
         v, keys, queries = torch.split(F.linear(x, w["weight_ih"]), sizes, -1)
-        step = F.softplus(F.linear(x, w["weight_step"], w["step"]))
+        keys, queries = gate(keys), gate(queries)
+        step = gate(F.softplus(F.linear(x, w["weight_step"], w["step"])))
         decay = -step * torch.exp(w["log_rate"])
         return queries[..., None, :], keys[..., None, :], split_heads(v, self.heads), decay[..., None], step[..., None]
 

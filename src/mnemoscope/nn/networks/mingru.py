@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from mnemoscope.nn.block import Block
+from mnemoscope.nn.ops.gates import gate
 from mnemoscope.nn.ops.linear_scan import linear_scan
 from mnemoscope.nn.registry import network
 from mnemoscope.nn.stack import Layer, Weights
@@ -44,7 +45,7 @@ class _Minimal(Block):
     def drive_cell(self, w: Weights, x: Tensor) -> tuple[Tensor, Tensor]:
         """Return a_t and what is added."""
         *gates, candidate = F.linear(x, w["weight_ih"], w.get("bias")).chunk(self.gates + 1, -1)
-        decay, share = self.decay_and_share(tuple(gates))
+        decay, share = (gate(each) for each in self.decay_and_share(tuple(gates)))
         return decay, share * candidate
 
     def advance_cell(self, w: Weights, a: Any, state: Tensor) -> tuple[Tensor, Tensor]:

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from mnemoscope.nn.block import Heads, split_heads
 from mnemoscope.nn.initialisers import uniform
+from mnemoscope.nn.ops.gates import gate
 from mnemoscope.nn.ops.linear_attention import linear_attention
 from mnemoscope.nn.ops.max_scan import max_scan
 from mnemoscope.nn.registry import network
@@ -61,10 +62,10 @@ class MLSTM(Heads):
     def drive_cell(self, w: Weights, x: Tensor) -> tuple[Tensor, ...]:
         """Return q, k, v, o, (.., heads, size), and log i, log f, (.., heads)."""
         parts = F.linear(x, w["weight_ih"]).chunk(4, -1)
-        o = torch.sigmoid(parts[3] + w["bias"] if self.bias else parts[3])
+        o = gate(torch.sigmoid(parts[3] + w["bias"] if self.bias else parts[3]))
         q, k, v, o = (split_heads(part, self.heads) for part in (*parts[:3], o))
-        i, f = F.linear(x, w["weight_gates"], w.get("bias_gates")).chunk(2, -1)
-        return q, k / math.sqrt(self.head_size), v, o, i, F.logsigmoid(f)
+        i, f = gate(F.linear(x, w["weight_gates"], w.get("bias_gates"))).chunk(2, -1)
+        return gate(q), gate(k) / math.sqrt(self.head_size), v, o, i, F.logsigmoid(f)
 
     def advance_cell(self, w: Weights, a: Any, state: MLSTMState) -> tuple[Tensor, MLSTMState]:
         """Advance by one step."""

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from mnemoscope.core.errors import expected
 from mnemoscope.nn.block import HeadOptions, Heads, split_heads
+from mnemoscope.nn.ops.gates import gate
 from mnemoscope.nn.ops.linear_attention import linear_attention
 from mnemoscope.nn.registry import network
 from mnemoscope.nn.stack import Layer, Weights
@@ -80,7 +81,7 @@ class RetNet(Heads):
     def drive_cell(self, w: Weights, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return q, k and v, (.., heads, size)."""
         q, k, v = (split_heads(part, self.heads) for part in F.linear(x, w["weight_ih"]).chunk(3, -1))
-        return q, k / math.sqrt(self.head_size), v
+        return gate(q), gate(k) / math.sqrt(self.head_size), v
 
     def advance_cell(self, w: Weights, a: Any, state: Tensor) -> tuple[Tensor, Tensor]:
         """Advance by one step."""

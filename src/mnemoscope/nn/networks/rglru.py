@@ -11,6 +11,7 @@ from torch import Tensor
 
 from mnemoscope.nn.block import Block
 from mnemoscope.nn.initialisers import uniform, zeros
+from mnemoscope.nn.ops.gates import gate
 from mnemoscope.nn.ops.linear_scan import linear_scan
 from mnemoscope.nn.registry import network
 from mnemoscope.nn.stack import Layer, Weights
@@ -54,7 +55,7 @@ class RGLRU(Block):
 
     def drive_cell(self, w: Weights, x: Tensor) -> tuple[Tensor, Tensor]:
         """Return a_t and what is added."""
-        r, i = torch.sigmoid(F.linear(x, w["weight_ih"], w.get("bias"))).chunk(2, -1)
+        r, i = gate(torch.sigmoid(F.linear(x, w["weight_ih"], w.get("bias")))).chunk(2, -1)
         log_a = _SHARPNESS * r * F.logsigmoid(w["decay"])
         return torch.exp(log_a), torch.sqrt(-torch.expm1(2 * log_a)) * i * x
 

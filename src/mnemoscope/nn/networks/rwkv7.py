@@ -13,6 +13,7 @@ from mnemoscope.core.errors import positive_int
 from mnemoscope.nn.block import HeadOptions, Heads, split_heads
 from mnemoscope.nn.initialisers import constant, uniform, zeros
 from mnemoscope.nn.ops.delta_rule import rank_one_update
+from mnemoscope.nn.ops.gates import gate
 from mnemoscope.nn.ops.recurrence import last_alive
 from mnemoscope.nn.registry import network
 from mnemoscope.nn.stack import Layer, Weights
@@ -101,7 +102,8 @@ class RWKV7(Heads):
         (d_low, a_low), (d_high, a_high) = w["weight_low"].unbind(0), w["weight_high"].unbind(0)
         d = F.linear(torch.tanh(F.linear(d, d_low)), d_high) + w["decay"]
         a = torch.sigmoid(F.linear(F.linear(a, a_low), a_high) + w["rate"])
-        log_decay = -math.exp(-0.5) * torch.sigmoid(d)
+        r, k, a = gate(r), gate(k), gate(a)
+        log_decay = -math.exp(-0.5) * gate(torch.sigmoid(d))
         removed, kept = k * w["removal"], k * (1 + (a - 1) * w["replacement"])
         r, kept, v, log_decay, removed, a = (
             split_heads(part, self.heads) for part in (r, kept, v, log_decay, removed, a)

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from mnemoscope.nn.block import Heads, split_heads
 from mnemoscope.nn.initialisers import uniform
+from mnemoscope.nn.ops.gates import gate
 from mnemoscope.nn.registry import network
 from mnemoscope.nn.stack import Layer, Weights
 
@@ -64,6 +65,7 @@ class SLSTM(Heads):
         """Advance by one step."""
         seen = torch.einsum("bhs,hgts->bght", split_heads(state.hidden, self.heads), w["weight_hh"]).flatten(1)
         z, i, f, o = (a + seen).chunk(4, -1)
+        i, f, o = gate(i), gate(f), gate(o)
         f = F.logsigmoid(f) + state.scale
         m = torch.maximum(f, i)
         decay, share = torch.exp(f - m), torch.exp(i - m)
