@@ -44,8 +44,8 @@ def hankel_limit(seed: int) -> Verdict:
 def separation(seed: int) -> Verdict:
     """The Start-End separation rank of a linear network is 2 at most, its effective state-size may be all n.
 
-    The one asks of how many products of a function of the start and a function of the end the output is the sum, the other how
-    many directions of the state carry inputs to outputs. Products raise the one and not the other.
+    The one asks of how many products of a function of the start and a function of the end the output is the sum, the
+    other how many directions of the state carry inputs to outputs. Products raise the one and not the other.
 
     Check: linear networks of 2 to 6 units over 4 steps, with all their units in use; and a RAC of 4 units, whose
     separation rank is above 2 while at most 4 directions carry its inputs.
@@ -70,7 +70,7 @@ def separation(seed: int) -> Verdict:
 @hankel_limit.about("state", lambda s: s.linear and bool(s.state_size))
 def _(s: NetworkView) -> Instance:
     text = (
-        f"Up to {number(s.state_size)} directions of its state, as many as it has non-zero Hankel singular values, carry "
-        "past inputs to future outputs; a Start-End separation rank of 2 at most says nothing against that."
+        f"Up to {number(s.state_size)} directions of its state, as many as it has Hankel singular values above zero, "
+        "carry past inputs to future outputs; a Start-End separation rank of 2 at most says nothing against that."
     )
     return Instance(text, s.state_size, "bound")
