@@ -24,7 +24,6 @@ def test_the_table_of_the_documentation_is_theirs():
 
 
 @pytest.mark.heavy
-@pytest.mark.xfail(strict=True, reason="93 of 104 are read, one short of 90%: xlstm's configurations, ncps's wiring")
 def test_classes_of_packages():
     pytest.importorskip("torchrecurrent")
     rows = SCRIPT["packages"]()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 __all__ = ["Advised", "MnemoscopeError", "UserError", "choice", "expected", "nearest", "positive_int"]
@@ -19,14 +19,25 @@ class UserError(MnemoscopeError, ValueError):
 
 
 class Advised(UserError):
-    """A mistake that options mend which were tried: `flags` as they are typed, `python` as a call has them."""
+    """A mistake that options mend which were tried: `flags` as they are typed, `python` as a call has them.
 
-    def __init__(self, reason: str, flags: Sequence[str], python: str) -> None:
+    `options` are those among them that a constructor takes, `advice` the others, by name.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        flags: Sequence[str],
+        python: str,
+        options: Mapping[str, Any] | None = None,
+        advice: Mapping[str, Any] | None = None,
+    ) -> None:
         super().__init__(f"{reason}; add {' '.join(flags)} (in Python {python})")
         self.reason, self.flags, self.python = reason, tuple(flags), python
+        self.options, self.advice = dict(options or {}), dict(advice or {})
 
-    def __reduce__(self) -> tuple[type[Advised], tuple[str, tuple[str, ...], str]]:
-        return type(self), (self.reason, self.flags, self.python)
+    def __reduce__(self) -> tuple[type[Advised], tuple[Any, ...]]:
+        return type(self), (self.reason, self.flags, self.python, self.options, self.advice)
 
 
 def expected(name: str, what: str, got: Any) -> UserError:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import itertools
 import math
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,13 +18,17 @@ from typing import Any
 
 from torch import nn
 
-from mnemoscope.core.errors import Description, UserError, expected, nearest
+from mnemoscope.core.errors import Advised, Description, UserError, expected, nearest
 from mnemoscope.core.loading import advice_on, notes_of, stranger, where_in
 from mnemoscope.core.standins import missing_base
-from mnemoscope.nn.configuration import Configuration, configuration_class
+from mnemoscope.nn.configuration import Configuration, configuration_class, fields_of, reads_of
 from mnemoscope.nn.meanings import DEFAULT_SIZES, Sizes, is_configuration, meaning_of, suggested, usual_value
 
 __all__ = ["DEFAULT_SIZES", "Built", "construct", "known_sizes", "shaped_sizes"]
+
+
+_TRIED = 32
+"""Sets of values for arguments without a known meaning that are tried."""
 
 
 class Unbuilt(UserError):
@@ -168,7 +174,7 @@ class _Call:
         name = parameter.name
         if is_configuration(name):
             own = {key.partition(".")[2]: value for key, value in self.fields.items() if key.partition(".")[0] == name}
-            configuration = Configuration(self.sizes, configuration_class(self.factory, parameter), own)
+            configuration = Configuration(self.sizes, self._class_of(parameter), own, name)
             found[name] = configuration.value
             self.configurations.append(configuration)
             return
@@ -176,6 +182,13 @@ class _Call:
         if value is not inspect.Parameter.empty:
             found[name] = value
             self.notes.append(f"its argument {name} was filled in: {name}={value!r}")
+
+    def _class_of(self, parameter: inspect.Parameter) -> type | None:
+        """Return the class of a configuration; of one that is not annotated only where it has all that is read of it."""
+        found = configuration_class(self.factory, parameter)
+        if found is None or parameter.annotation is not parameter.empty:
+            return found
+        return found if reads_of(self.factory, parameter.name) <= fields_of(found) else None
 
     def _check_placed(self) -> None:
         """Refuse a size that was chosen and goes nowhere."""
@@ -199,17 +212,17 @@ class _Call:
 
     def _unbound(self, missing: list[str], given: Mapping[str, Any]) -> UserError:
         """Ask for arguments by name, with values that were tried."""
-        values = {argument: suggested(self.signature.parameters[argument]) for argument in missing}
-        try:
-            _built(self.name, self.factory, (), {**given, **values})
-        except UserError:
-            words = dict.fromkeys(missing, "..")
-        else:
-            words = {argument: repr(value) for argument, value in values.items()}
-        flags = " ".join(f"--set {argument}={value}" for argument, value in words.items())
-        python = ", ".join(f"{argument}={value}" for argument, value in words.items())
-        needs = " and ".join(missing)
-        return UserError(f"{self.name} also needs {needs}; add {flags} (in Python {python}); {self._called}")
+        needs = f"{self.name} also needs {' and '.join(missing)}"
+        choices = [suggested(self.signature.parameters[argument]) for argument in missing]
+        for values in itertools.islice(itertools.product(*choices), _TRIED):
+            tried = dict(zip(missing, values, strict=True))
+            with contextlib.suppress(UserError):
+                _built(self.name, self.factory, (), {**given, **tried})
+                flags = [word for name, value in tried.items() for word in ("--set", f"{name}={value}")]
+                python = ", ".join(f"{name}={value!r}" for name, value in tried.items())
+                return Advised(needs, flags, python, options=tried)
+        python = ", ".join(f"{argument}=.." for argument in missing)
+        return UserError(f"{needs}, and no usual value will do; {self._called}; {_written_by_hand(self.name, python)}")
 
     @property
     def _called(self) -> str:
@@ -236,6 +249,12 @@ def shaped_sizes(name: str, network: Any, sizes: Mapping[str, Any]) -> dict[str,
             raise expected(f"hidden_size of {name}", wanted, count)
         found["hidden_size"] = (rows, count // rows)
     return found
+
+
+def _written_by_hand(name: str, python: str) -> str:
+    return (
+        f"mnemoscope adapt {shlex.quote(name)} --write my_adapter.py writes a file to give them in (in Python {python})"
+    )
 
 
 def _signature(name: str, factory: Any) -> inspect.Signature:

@@ -8,6 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import torch
+from torch import nn
+
 __all__ = ["DEFAULT_SIZES", "Sizes", "is_configuration", "meaning_of", "suggested", "usual_value"]
 
 DEFAULT_SIZES = {"input_size": 1, "hidden_size": 64, "num_layers": 1}
@@ -16,9 +19,9 @@ DEFAULT_SIZES = {"input_size": 1, "hidden_size": 64, "num_layers": 1}
 _BEFORE = ("", "n", "num", "nb", "d", "dim", "size")
 _AFTER = ("size", "sizes", "sz", "dim", "dims", "d", "features", "channels", "width", "units", "nodes", "neurons")
 _STEMS = {
-    "input_size": "in inp input inputs x feature obs",
-    "hidden_size": "hid hidden h rnn lstm gru recurrent reservoir latent",
-    "output_size": "out output outputs y target class classes labels",
+    "input_size": "in inp input inputs x feature obs observation",
+    "hidden_size": "hid hidden hiddens h rnn lstm gru recurrent reservoir res latent controller neuron",
+    "output_size": "out output outputs y target class classes labels action actions",
 }
 """Words that become an argument's name with one of `_BEFORE` or of `_AFTER`, such as n_inp or hidden_dim."""
 
@@ -55,6 +58,9 @@ def _names() -> dict[str, str]:
 
 _MEANINGS = _names()
 
+_HIDDEN = re.compile(r"hid(?:den)?s?(?:size|dim|units)?$|^neurons?(?:number|count)$")
+"""Names that are said in many ways: rnn_hid, enc_hidden_dim, neuron_number."""
+
 _CONFIGURATIONS = ("config", "cfg", "conf", "args", "hparams", "params", "opt", "options", "hp", "configs", "settings")
 
 
@@ -71,7 +77,8 @@ def meaning_of(name: str) -> str | None:
     >>> [meaning_of(name) for name in ("n_inp", "nhid", "d_model", "out_features", "n_layers", "expansion_factor")]
     ['input_size', 'hidden_size', 'both', 'output_size', 'num_layers', None]
     """
-    return _MEANINGS.get(_plain(name.rpartition(".")[2]))
+    plain = _plain(name.rpartition(".")[2])
+    return _MEANINGS.get(plain) or ("hidden_size" if _HIDDEN.search(plain) else None)
 
 
 @dataclass(frozen=True)
@@ -146,6 +153,18 @@ def usual_value(name: str, sizes: Sizes, beside: Sequence[str] = ()) -> Any:
     return inspect.Parameter.empty
 
 
+class _Tanh(str):
+    """The name of a function that can be called as one: authors take either."""
+
+    __slots__ = ()
+
+    def __call__(self, x: Any = None) -> Any:
+        return nn.Tanh() if x is None else torch.tanh(x)
+
+
+TANH = _Tanh("tanh")
+
+
 def _usual(hidden: int, heads: int, oscillates: bool) -> dict[str, Any]:
     return {
         r"(?:n|num)_?(?:attention_)?heads?|nheads?|heads?": heads,
@@ -171,7 +190,12 @@ def _usual(hidden: int, heads: int, oscillates: bool) -> dict[str, Any]:
         r"batch_?first": True,
         r"bidirectional|bidir": False,
         r"device": "cpu",
-        r"nonlinearity|activation|act|nonlin|act_fn": "tanh",
+        r"nonlinearity|activation(?:_?(?:fn|func(?:tion)?))?|act|nonlin|act_fn|phi": TANH,
+        r"(?:rnn_?)?cell_?(?:class|cls|fn|ctor)|cell_constructor": nn.GRUCell,
+        r"(?:base_?)?rnn_?(?:class|cls|fn|module)": nn.GRU,
+        r"n_?tok(?:en)?s?|num_tokens|vocab(?:ulary)?(?:_?size)?|n_?vocab|vocab_dim": 64,
+        r"z_?(?:dim|size)|(?:n_?|num_?)?(?:gaussians?|mixtures?|modes?)": 8,
+        r"enc(?:oder)?_?(?:dim|size)|context_(?:dim|size)": hidden,
         r"rnn_type|cell_type|mode|rnn|cell": "GRU",
         r"spectral_radius|rho": 0.9,
         r"(?:input_)?scaling|scale|beta": 1.0,
@@ -182,10 +206,10 @@ def _usual(hidden: int, heads: int, oscillates: bool) -> dict[str, Any]:
     }
 
 
-def suggested(parameter: inspect.Parameter) -> Any:
-    """Return a value that an argument without a known meaning may take, by its annotation: a start for the user."""
+def suggested(parameter: inspect.Parameter) -> list[Any]:
+    """Return values that an argument without a known meaning may take, by its annotation: a start for the user."""
     written = str(parameter.annotation)
-    for word, value in (("bool", True), ("float", 0.1), ("str", "tanh")):
+    for word, value in (("bool", True), ("float", 0.1), ("str", "tanh"), ("int", 8)):
         if word in written:
-            return value
-    return 8
+            return [value]
+    return [8, 0.1, True, None]

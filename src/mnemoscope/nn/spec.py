@@ -18,7 +18,7 @@ import torch
 from torch import nn
 
 from mnemoscope.core.arrays import ARRAYS
-from mnemoscope.core.errors import UserError, choice, expected, positive_int
+from mnemoscope.core.errors import Advised, UserError, choice, expected, positive_int
 from mnemoscope.core.plugins import is_location, load_object
 from mnemoscope.core.seeds import check_seed, seed_of
 from mnemoscope.core.standins import stand_in
@@ -34,6 +34,9 @@ __all__ = ["DEFAULT_SIZES", "NETWORK_VERSION", "NetworkSpec", "Size"]
 
 Size = int | tuple[Any, ...]
 """A whole number; or several, of matrices and images, or of layers that differ."""
+
+_MOST_WORDS = 24
+"""Words of advice beyond which nobody would type them."""
 
 _PICKLES = (".pt", ".pth", ".pkl", ".ckpt", ".bin")
 _FLAGS = {
@@ -223,6 +226,31 @@ class NetworkSpec:
         measure's inputs, which may have the same seed. Torch's own random numbers stay as they were. A module that
         does not keep the contract of a network is adapted.
         """
+        try:
+            return self._built()
+        except Advised as error:
+            raise self._mended(error) from error
+
+    def _mended(self, error: Advised) -> UserError:
+        """Return an error with the whole advice that mends it, tried; without any where it does not."""
+        spec, first, flags, python = self, error, list(error.flags), [error.python]
+        while error.options:  # a constructor that can be called now may give a module that needs advice
+            spec = spec.replace(options={**spec.options, **error.options}, advice={**spec.advice, **error.advice})
+            try:
+                spec._built()
+            except Advised as further:
+                error = further
+                flags += error.flags
+                python.append(error.python)
+                if len(flags) > _MOST_WORDS:
+                    return UserError(first.reason)
+            except UserError as last:
+                return UserError(f"{first.reason}; with {' '.join(flags)} {last}")
+            else:
+                break
+        return Advised(first.reason, flags, ", ".join(python))
+
+    def _built(self) -> Any:
         from mnemoscope.nn.understanding import understood  # not needed to describe a network
 
         if isinstance(self.what, nn.Module):
@@ -236,7 +264,8 @@ class NetworkSpec:
             built = spec._construct()
         if self.weights is not None:
             load_weights(built.module, self.weights)
-        return understood(built.module, self.advice, built.notes, built.input_size, self.name)
+        where = self.what if isinstance(self.what, str) else None
+        return understood(built.module, self.advice, built.notes, built.input_size, self.name, where)
 
     def check_unchanged(self) -> None:
         """Raise when the file that the description names is not the one that it was recorded with."""

@@ -6,6 +6,7 @@ the part that is meant, the line "read as ..", and, where reading fails, the one
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
@@ -15,6 +16,7 @@ from torch import nn
 from mnemoscope.core.errors import Advised, UserError, expected
 from mnemoscope.core.loading import stranger
 from mnemoscope.nn.adapt import adapt
+from mnemoscope.nn.adapt.plan import Unusable
 from mnemoscope.nn.advice import adapt_arguments, typed_advice
 
 __all__ = ["understood"]
@@ -31,6 +33,7 @@ def understood(
     notes: tuple[str, ...] = (),
     input_size: Any = None,
     name: str | None = None,
+    where: str | None = None,
 ) -> Any:
     """Return a module as a network, with what was done for it among its guesses.
 
@@ -46,6 +49,8 @@ def understood(
         The width of its input, where its constructor was told one.
     name
         What it is called in errors.
+    where
+        What a command calls it, ``FILE.py:CLASS``, where one can.
 
     Raises
     ------
@@ -56,9 +61,9 @@ def understood(
     name = name or type(module).__name__
     try:
         with stranger(f"trying {name} out", _SECONDS):
-            network = _adapted(inner, advice, None if "part" in advice else input_size)
+            network = _adapted(inner, advice, input_size)
     except UserError as error:
-        raise _remedied(module, advice, error) from error
+        raise _remedied(module, advice, input_size, where, error) from error
     if hasattr(network, "guesses"):
         done = (*_said(advice), *notes)
         network.guesses = (*network.guesses, *done)
@@ -93,20 +98,31 @@ def _said(advice: Mapping[str, Any]) -> Iterator[str]:
         yield f"an empty module stands in for {package}"
 
 
-def _remedied(module: nn.Module, advice: Mapping[str, Any], error: UserError) -> UserError:
+def _remedied(
+    module: nn.Module, advice: Mapping[str, Any], input_size: Any, where: str | None, error: UserError
+) -> UserError:
     """Return the error with the first advice that works; as it is where none does."""
     reason = str(error).split("; call")[0]
-    for remedy in _remedies(module, advice):
+    for remedy in _remedies(module, advice, whole=not isinstance(error, Unusable)):
         with suppress(UserError), stranger("trying it out", _SECONDS):
             tried = {**advice, **remedy}
-            adapt(_part(module, tried.get("part")), **adapt_arguments(tried))
-            return Advised(reason, typed_advice(remedy), f"advice={remedy!r}")
-    return error
+            found = _adapted(_part(module, tried.get("part")), tried, input_size)
+            if "part" not in remedy or _remembers(found):
+                return Advised(reason, typed_advice(remedy), f"advice={remedy!r}", advice=remedy)
+    if isinstance(error, Unusable) or where is None:
+        return error
+    return UserError(f"{error}; or mnemoscope adapt {shlex.quote(where)} --write my_adapter.py, two lines to fill in")
 
 
-def _remedies(module: nn.Module, advice: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _remembers(network: Any) -> bool:
+    """Whether a part that would be measured alone has a memory: a matrix between two others has none."""
+    return network.kind == "recurrent" or not any("its own step only" in guess for guess in network.guesses)
+
+
+def _remedies(module: nn.Module, advice: Mapping[str, Any], *, whole: bool) -> Iterator[dict[str, Any]]:
+    """Yield advice that may help; what cannot be used as a `whole` may have a part that can."""
     kinds = [kind for kind in ("recurrent", "cell", "sequence") if kind != advice.get("kind")]
-    if "kind" not in advice:
+    if "kind" not in advice and whole:
         yield from ({"kind": kind} for kind in kinds)
     parts = [(name, part) for name, part in module.named_modules() if name and any(True for _ in part.parameters())]
     if "part" not in advice:

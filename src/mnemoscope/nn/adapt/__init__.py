@@ -115,14 +115,14 @@ def adapt(
         keywords=_keywords(keywords),
     )
     with undisturbed(module):
-        found, plan = _filled(Probe(module, advice))
+        found, plan, filled = _filled(Probe(module, advice))
         plan = replace(plan, length=advice.length)
         network = _CLASSES[found](module, plan, bool(batch_first))
-        network.reading = reading(network, found, plan)
+        network.reading = "; ".join([reading(network, found, plan), *filled])
     return network
 
 
-def _filled(probe: Probe) -> tuple[str, Plan]:
+def _filled(probe: Probe) -> tuple[str, Plan, list[str]]:
     """Find the plan; what forward needs besides is filled with usual values, which is said."""
     missing, given = probe.signature.missing, probe.advice
     filled = [*fillings(missing, False), *fillings(missing, True)] if missing else []
@@ -131,9 +131,10 @@ def _filled(probe: Probe) -> tuple[str, Plan]:
         with suppress(UserError):
             found, plan = _plan(probe)
             said = ", ".join(f"{name}={value!r}" for name, value in values.items())
-            return found, replace(plan, guesses=(*plan.guesses, f"its forward gets {said} at every call"))
+            words = f"its forward gets {said} at every call"
+            return found, replace(plan, guesses=(*plan.guesses, words)), [words]
     probe.advice = given
-    return _plan(probe)
+    return (*_plan(probe), [])
 
 
 def _plan(probe: Probe) -> tuple[str, Plan]:
@@ -172,7 +173,18 @@ def _guessed(probe: Probe) -> tuple[str, Plan]:
         if not state_is_clear(probe) or _remembers(plan):
             words = f"its state is left alone, since {_reason(refused[0])}"
             return "sequence", replace(plan, guesses=(*plan.guesses, words))
-    raise _clearest(probe, *refused)
+    return _turned(probe, _clearest(probe, *refused))
+
+
+def _turned(probe: Probe, error: UserError) -> tuple[str, Plan]:
+    """Read a cell whose state comes first and is called otherwise than states are; else raise the error."""
+    needed = [p for p in arguments_of(probe.module, probe.advice.method) if p.default is p.empty]
+    if len(needed) == 2 and not probe.advice.state_name and not probe.state_first:
+        probe.state_first = True
+        with suppress(UserError):
+            return "cell", plan_stateful(probe, "cell")
+        probe.state_first = False
+    raise error
 
 
 def _unmistakable(probe: Probe, kind: str, plan: Plan) -> tuple[str, Plan]:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map
 
-from mnemoscope.nn.adapt.filling import Spread, flags_of
+from mnemoscope.nn.adapt.filling import Spread, flags_of, is_filled
 from mnemoscope.nn.adapt.torch_kernels import PlainKernels
 from mnemoscope.nn.ops.scan import transforming
 
@@ -47,7 +47,8 @@ STEPS = {"1BD": 0, "B1D": 1}
 """Where a cell wants an axis of length 1 for the time."""
 
 _STATE = re.compile(
-    r"(?:^|_)(?:h|c|s|m|h[xyz]|hxs|cx|cxs|hc|hid|hidden|states?|memory|mem|carry|caches?|key_values|prev|previous|past)"
+    r"(?:^|_)(?:h|c|s|m|hs|cs|h[xyz]|hxs|cx|cxs|hc|hids?|hiddens?|states?|memory|mems?|memories|carry|caches?|key_values"
+    r"|prev|previous|past)"
     r"(?:_?(?:0|t|n|prev|old|states?|params|init|last|in|out))*$",
     re.IGNORECASE,
 )
@@ -251,8 +252,12 @@ class Signature:
         state_name: tuple[str, ...] | None,
         keywords: Mapping[str, Any],
         method: str | None = None,
+        state_first: bool = False,
     ) -> Signature:
-        """Read the signature; `state_name`, `keywords` and `method` are what the user said."""
+        """Read the signature; `state_name`, `keywords` and `method` are what the user said.
+
+        With `state_first` the first of two arguments is taken for the state whatever they are called.
+        """
         found = arguments_of(module, method)
         plain = [p for p in found if p.kind in (p.POSITIONAL_OR_KEYWORD, p.POSITIONAL_ONLY, p.KEYWORD_ONLY)]
         plain = [p for p in plain if p.name not in keywords]
@@ -260,12 +265,13 @@ class Signature:
             return cls(None, (state_name or (),), False, (), keywords)
         flags = flags_of({p.name: p.default for p in plain})
         embeds = next((p.name for p in plain if p.name == "inputs_embeds"), None)
-        if len(plain) > 1 and is_state_name(plain[0].name) and _INPUT.fullmatch(plain[1].name):
+        named = len(plain) > 1 and is_state_name(plain[0].name) and bool(_INPUT.fullmatch(plain[1].name))
+        if named or (state_first and len(plain) > 1):
             embeds = plain[1].name  # the state comes first
         rest = [p for p in plain[0 if embeds else 1 :] if p.name != embeds]
         needed = [p.name for p in rest if p.default is p.empty]
         statelike = [p.name for p in rest if is_state_name(p.name) and not isinstance(p.default, bool)]
-        other = [n for n in needed if not _NEVER_STATE.search(n)]
+        other = [n for n in needed if not _NEVER_STATE.search(n) and not is_filled(n)]
         required = list(state_name or ()) or [n for n in needed if n in statelike] or other
         missing = tuple(n for n in needed if n not in required)
         if required:

@@ -11,14 +11,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-__all__ = ["Spread", "fillings", "flags_of"]
+__all__ = ["Spread", "fillings", "flags_of", "is_filled"]
 
 _USUAL: dict[str, tuple[Any, ...]] = {
-    r"ts|dts?|delta_?ts?|deltas?|time_?spans?|elapsed(?:_time)?|time_?steps?|step_?(?:size|scale)|times?|timestamps?": (
+    r"ts|dts?|delta_?ts?|deltas?|time_?spans?|elapsed(?:_time)?|time_?steps?|step_?(?:size|scale)|times|timestamps?": (
         1.0,
     ),
-    r"t|i|idx|index|steps?|pos(?:ition)?s?|position_ids?|offset|start_pos|washout|epoch|layer": (0,),
-    r".*mask.*|.*len(?:gth)?s?|target.*|labels?|tgt|context|noise|.*bias": (None,),
+    r"t|n|i|idx|index|steps?|pos(?:ition)?s?|position_ids?|offset|start_pos|washout|epoch|layer|time": (0,),
+    r".*mask.*": (None, "ones"),
+    r".*len(?:gth)?s?|lens": (None, "lengths"),
+    r"target.*|labels?|tgt|context|noise|.*bias": (None,),
     r"training|train|is_train(?:ing)?|teacher_forcing|reset|deterministic|causal": (False,),
     r"epsilon|eps|tau|temperature|temp|alpha|beta|gamma|scale": (1.0,),
 }
@@ -37,7 +39,8 @@ class Spread:
     value
         The number.
     form
-        The shape, in letters: b and t for the axes of the input without its features, 1 for an axis of length one.
+        The shape, in letters: b and t for the axes of the input without its features, d for these, 1 for an axis of
+        length one; ``"lengths"``: the number of steps, a whole number, for every example.
     """
 
     value: float
@@ -45,7 +48,9 @@ class Spread:
 
     def like(self, x: Tensor) -> Tensor:
         """Return the tensor for an input as the module reads it, features last."""
-        sizes = {"b": x.shape[0], "t": x.shape[-2], "1": 1}
+        if self.form == "lengths":
+            return torch.full((x.shape[0],), x.shape[-2], dtype=torch.int64)
+        sizes = {"b": x.shape[0], "t": x.shape[-2], "1": 1, "d": x.shape[-1]}
         return torch.full([sizes[axis] for axis in self.form], float(self.value), dtype=x.dtype, device=x.device)
 
     def __repr__(self) -> str:
@@ -57,20 +62,40 @@ def fillings(missing: Sequence[str], whole: bool) -> Iterator[dict[str, Any]]:
     if not missing:
         yield {}
         return
-    options = [list(_values(name, whole)) for name in missing]
-    for count, values in enumerate(product(*options)):
-        if count < _MOST:
-            yield dict(zip(missing, values, strict=True))
+    # Several that are tensors mostly have one shape.
+    combined = sorted(product(*(_values(name, whole) for name in missing)), key=_shapes)
+    yield from (dict(zip(missing, values, strict=True)) for values in combined[:_MOST])
+
+
+def _shapes(values: Sequence[Any]) -> int:
+    return len({each.form if isinstance(each, Spread) else "" for each in values})
 
 
 def _values(name: str, whole: bool) -> Iterator[Any]:
     for pattern, values in _USUAL.items():
         if re.fullmatch(pattern, name, re.IGNORECASE):
             for value in values:
-                yield value
+                if value == "lengths":
+                    yield from [Spread(1.0, "lengths")] if whole else []
+                elif value == "ones":
+                    yield from (Spread(1.0, form) for form in (("bt", "btd") if whole else ("b1", "bd")))
+                else:
+                    yield value
                 if isinstance(value, float):
-                    yield from (Spread(value, form) for form in ("", *(("bt", "bt1") if whole else ("b1", "b"))))
+                    forms = ("bt", "bt1", "btd") if whole else ("b1", "b", "bd")
+                    yield from (Spread(value, form) for form in ("", *forms))
             return
+
+
+def is_filled(name: str) -> bool:
+    """Whether an argument of this name has a usual value.
+
+    Examples
+    --------
+    >>> [name for name in ("Delta", "timespans", "hx", "attention_mask", "memory") if is_filled(name)]
+    ['Delta', 'timespans', 'attention_mask']
+    """
+    return any(re.fullmatch(pattern, name, re.IGNORECASE) for pattern in _USUAL)
 
 
 def flags_of(defaults: Mapping[str, Any]) -> dict[str, bool]:

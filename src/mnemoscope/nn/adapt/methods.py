@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from mnemoscope.core.errors import UserError
+from mnemoscope.nn.adapt.filling import fillings
 from mnemoscope.nn.adapt.plan import Plan, close
 from mnemoscope.nn.adapt.probe import Probe
 from mnemoscope.nn.adapt.stateful import plan_stateful
@@ -32,6 +33,8 @@ def by_method(probe: Probe, block: Plan) -> tuple[str, Plan] | None:
             if not callable(getattr(probe.module, method, None)):
                 continue
             probe.advice = replace(given, method=method, input_size=block.input_size)
+            index = next(fillings(probe.signature.missing, False), {})  # a number of the step, say
+            probe.advice = replace(probe.advice, keywords={**given.keywords, **index})
             for kind in ("cell", "recurrent"):
                 with suppress(UserError):
                     plan = plan_stateful(probe, kind)

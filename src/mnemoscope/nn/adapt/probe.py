@@ -70,10 +70,12 @@ class Probe:
         What the user said.
     batch, time
         Sizes that no weight of the module has.
+    state_first
+        Whether the first of two arguments is tried as the state.
     """
 
     def __init__(self, module: nn.Module, advice: Advice) -> None:
-        self.name = type(module).__name__
+        self.name, self.state_first = type(module).__name__, False
         self.advice = advice
         self.module = _copy(module).eval()
         first = next((p for p in _tensors(module) if p.is_floating_point() or p.is_complex()), torch.zeros(()))
@@ -97,7 +99,7 @@ class Probe:
     def signature(self) -> Signature:
         """What the arguments of the module's forward say, or of the method that the user named."""
         advice = self.advice
-        return Signature.of(self.module, advice.state_name, advice.keywords, advice.method)
+        return Signature.of(self.module, advice.state_name, advice.keywords, advice.method, self.state_first)
 
     def normal(self, *shape: int) -> Tensor:
         """Draw a standard normal input."""

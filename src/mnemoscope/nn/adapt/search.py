@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from mnemoscope.core.errors import UserError
-from mnemoscope.nn.adapt.call import Signature
+from mnemoscope.nn.adapt.call import Signature, arguments_of
 from mnemoscope.nn.adapt.plan import Plan, Unusable
 from mnemoscope.nn.adapt.probe import CallFailed, Probe, call_text
 from mnemoscope.nn.adapt.sizes import Width, input_widths
@@ -57,6 +57,8 @@ def search(probe: Probe, kind: str, hints: dict[str, Any], attempts: Iterable[At
             plan = attempt()
         except CallFailed as error:
             failed.append(error)
+            if "indices" in error.reason and _embeds(probe):  # no other width or state makes it read vectors
+                raise _tokens(probe) from error
         except UserError as error:
             wrong.append(error)
         except Exception as error:  # a module that took the first input may still raise anything on another one
@@ -81,10 +83,10 @@ def _only(probe: Probe, kind: str, found: dict[int, Plan]) -> Plan:
 
 def _explained(probe: Probe, kind: str, hints: dict[str, Any], failed: list[CallFailed]) -> UserError:
     if _reads_tokens(probe):
-        after = [name for name, part in probe.module.named_children() if not isinstance(part, nn.Embedding)]
+        return _tokens(probe)
+    if (read := _not_sequences(probe)) is not None:
         return Unusable(
-            f"the input of {probe.name} must be real vectors, got a module that reads whole numbers; "
-            f"give what comes after its embedding" + (f", as in ms.adapt(module.{after[0]})" if after else "")
+            f"not applicable: {probe.name} reads {read}, and what is measured here are sequences of vectors"
         )
     # Before the kind is known, the call leaves it open: the search goes on through all of them.
     hints = hints if probe.advice.kind is None and kind != "sequence" else {"kind": kind, **hints}
@@ -106,8 +108,30 @@ def _telling(failed: list[CallFailed]) -> list[CallFailed]:
     return [error for error in failed if not (error.state_guessed or _ABOUT_SIZES.search(error.reason))]
 
 
+def _not_sequences(probe: Probe) -> str | None:
+    """Return what a module reads that is no sequence of vectors, by its layers and by the names of its arguments."""
+    names = [parameter.name.lower() for parameter in arguments_of(probe.module)]
+    if any("coeff" in name or "spline" in name for name in names):
+        return "coefficients of a spline"
+    if any(isinstance(part, nn.Conv2d | nn.Conv3d | nn.BatchNorm2d) for part in probe.module.modules()):
+        return "images"
+    return None
+
+
+def _tokens(probe: Probe) -> Unusable:
+    after = [name for name, part in probe.module.named_children() if not isinstance(part, nn.Embedding)]
+    return Unusable(
+        f"the input of {probe.name} must be real vectors, got a module that reads whole numbers; "
+        f"give what comes after its embedding" + (f", as in ms.adapt(module.{after[0]})" if after else "")
+    )
+
+
+def _embeds(probe: Probe) -> bool:
+    return any(isinstance(part, nn.Embedding) for part in probe.module.modules())
+
+
 def _reads_tokens(probe: Probe) -> bool:
-    if not any(isinstance(part, nn.Embedding) for part in probe.module.modules()):
+    if not _embeds(probe):
         return False
     for shape in ((probe.batch, probe.time), (probe.batch,)):
         try:

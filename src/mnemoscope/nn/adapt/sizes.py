@@ -13,6 +13,7 @@ __all__ = ["Width", "hidden_sizes", "input_widths", "layer_counts"]
 _INPUT = ["input_size", "in_features", "input_dim", "in_dim", "input_features", "d_input", "n_inputs", "num_inputs"]
 _INPUT += ["in_channels", "input_channels", "d_model", "embed_dim", "n_embd", "dim", "features", "hidden_size"]
 _HIDDEN = ["hidden_size", "hidden_dim", "n_hidden", "num_hidden", "hidden", "state_size", "state_dim", "units", "dim"]
+_HIDDEN += ["memory_size", "memory_dim", "mem_size", "mem_dim", "memory_d"]
 _LAYERS = ["num_layers", "n_layers", "num_hidden_layers", "layers"]
 _MOST = 12
 

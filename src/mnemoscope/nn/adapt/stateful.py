@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from itertools import islice, product
+from itertools import islice, permutations, product
 from typing import Any
 
 import torch
@@ -53,6 +53,9 @@ _MAKERS += ["allocate_inference_cache", "init_cache", "initialize_state", "get_i
 _SHAPES = 4
 """Shapes of weights that are tried as the shape of a state."""
 
+_WIDTHS = 4
+"""Widths of which the parts of a state may have two."""
+
 _MISREAD = (LookupError, AttributeError, TypeError, ValueError, RuntimeError)
 """What reading a return raises when it is not what was hoped for."""
 
@@ -68,6 +71,8 @@ def plan_stateful(probe: Probe, kind: str) -> Plan:
     hints = {"init_state": "lambda batch: ..."} if signature.required and probe.advice.init_state is None else {}
     if kind == "recurrent":
         orders: list[str | None] = [order for order in probe.orders if order not in STEPS]
+        if probe.advice.layout is None and not isinstance(getattr(probe.module, "batch_first", None), bool):
+            orders.append("BDT")
         return search(probe, kind, hints, _attempts(probe, kind, signature, orders))
     told = probe.advice.layout in STEPS
     try:
@@ -123,6 +128,9 @@ def _starts(probe: Probe, kind: str, signature: Signature, arguments: int) -> It
         for shape in shapes:
             leaf = Leaf(shape, len(shape) - 2, probe.dtype)
             yield from (Filled(leaf), Filled((leaf, leaf))) if arguments < 2 else (Filled((leaf,) * arguments),)
+    if kind == "cell":  # parts of two widths, such as a hidden state and a memory
+        several = permutations(hidden_sizes(probe.module)[:_WIDTHS], max(arguments, 2))
+        yield from (Filled(tuple(Leaf((1, n), 0, probe.dtype) for n in sizes)) for sizes in several)
     if kind == "cell" and arguments < 2:  # a matrix of the shape of a weight, as state spaces have
         shapes_of = dict.fromkeys(tuple(p.shape) for p in probe.module.parameters() if p.dim() == 2)
         yield from (Filled(Leaf((1, *shape), 0, probe.dtype)) for shape in [*shapes_of][:_SHAPES])
