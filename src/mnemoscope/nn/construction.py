@@ -184,7 +184,7 @@ class _Call:
             self.notes.append(f"its argument {name} was filled in: {name}={value!r}")
 
     def _class_of(self, parameter: inspect.Parameter) -> type | None:
-        """Return the class of a configuration; of one that is not annotated only where it has all that is read of it."""
+        """Return the class of a configuration; without an annotation only where it has all that is read of it."""
         found = configuration_class(self.factory, parameter)
         if found is None or parameter.annotation is not parameter.empty:
             return found
