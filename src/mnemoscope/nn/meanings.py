@@ -195,7 +195,7 @@ def _usual(hidden: int, heads: int, oscillates: bool) -> dict[str, Any]:
         r"(?:base_?)?rnn_?(?:class|cls|fn|module)": nn.GRU,
         r"n_?tok(?:en)?s?|num_tokens|vocab(?:ulary)?(?:_?size)?|n_?vocab|vocab_dim": 64,
         r"z_?(?:dim|size)|(?:n_?|num_?)?(?:gaussians?|mixtures?|modes?)": 8,
-        r"enc(?:oder)?_?(?:dim|size)|context_(?:dim|size)": hidden,
+        r"(?:enc|encoder)_?(?:dim|size)|context_(?:dim|size)": hidden,
         r"rnn_type|cell_type|mode|rnn|cell": "GRU",
         r"spectral_radius|rho": 0.9,
         r"(?:input_)?scaling|scale|beta": 1.0,
