@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from mnemoscope.measures.rac_graph.cut import *
     from mnemoscope.measures.registry import *
     from mnemoscope.measures.relations import *
+    from mnemoscope.measures.remembrance import *
     from mnemoscope.measures.separation.conjecture import *
     from mnemoscope.measures.separation.rank import *
     from mnemoscope.measures.separation.saturation import *
@@ -79,6 +80,7 @@ _FILES = {
         "relation_matrix",
         "relational_dependence",
     ),
+    "remembrance": ("EffectiveRemembrance", "effective_remembrance", "remembrance_lengths", "remembrance_of"),
     "separation.conjecture": ("SeparationConjecture", "separation_conjecture"),
     "separation.rank": ("SeparationRank", "separation_rank"),
     "separation.saturation": ("SeparationSaturation", "separation_saturation"),

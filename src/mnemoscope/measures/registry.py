@@ -49,6 +49,7 @@ HOMES = {
     "queue-fisher": "fisher.queue",
     "relational-dependence": "relations",
     "relations": "relations",
+    "remembrance": "remembrance",
     "resources": "cost.network",
     "separation-conjecture": "separation.conjecture",
     "separation-rank": "separation.rank",
