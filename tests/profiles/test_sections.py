@@ -179,3 +179,20 @@ def test_fisher_is_judged_under_noise_of_the_units_own_size():
     long = run("fisher", "nnrnn", hidden_size=16)
     assert long.scalars["relative_half_life"].at_least == "window 256"
     assert found.scalars["mixture_total"].value > 0
+
+
+def test_tracking_counts_what_no_theorem_rules_out():
+    nonlinear, decaying, fixed = (run("tracking", name, hidden_size=4) for name in ("lstm", "mingru", "lru"))
+    assert [values(each)["allowed"] for each in (nonlinear, decaying, fixed)] == [7, 1, 1]
+    assert "Eigenvalues rule out nothing for it." in nonlinear.notes
+    assert {each["theorem"] for each in fixed.data["excluded"]} == {"tracking-fixed-transitions"}
+    # With one input all transitions of a RAC are multiples of one matrix; the section asks it with three.
+    assert values(run("tracking", "rac", hidden_size=4))["allowed"] == 7
+
+
+def test_remembrance_of_a_delay_line_is_its_length():
+    found = run("remembrance", delay_line(6))
+    assert 4 < values(found)["steps"] <= 6
+    assert found.data["shares"][-1] == pytest.approx(0, abs=1e-12)
+    turn = np.array([[math.cos(1), -math.sin(1)], [math.sin(1), math.cos(1)]])
+    assert run("remembrance", linear(turn, np.ones((2, 1)))).scalars["steps"].at_least == "window 64"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 
 from mnemoscope.profiles.row import Row
@@ -38,7 +39,9 @@ def judgements_by_section(
 ) -> dict[str, list[Judgement]]:
     """Return the judgements on a network so far, by the section that their numbers are of."""
     found: dict[str, list[Judgement]] = {}
-    for each in judge(row, references, judged_quantities(sections)) if references else ():
+    # Names are told apart first when a page is made: here a reference may have that of the network, and other numbers.
+    own, *others = (dataclasses.replace(each, own_key=f"{n}") for n, each in enumerate((row, *references)))
+    for each in judge(own, others, judged_quantities(sections)) if others else ():
         found.setdefault(each.quantity.section, []).append(each)
     return found
 

@@ -153,6 +153,7 @@ class Runner:
         self._took: dict[tuple[int, str], float] = {}
         self._shared: dict[str, dict[int, SeedResult]] = {}
         self._last: tuple[int, int, Any] | None = None
+        self._wide: tuple[Subject, int, int, Any] | None = None
         self._dynamics: Dynamics | None = None
         self.add(specs)
 
@@ -265,7 +266,7 @@ class Runner:
             seed=seed,
             quick=self.settings.quick,
             facts=subject.facts,
-            rebuild=None if make is None else partial(make, seed),
+            rebuild=None if make is None else partial(self._rebuilt, subject, seed),
             make=make,
             train_minutes=self.settings.train_minutes,
             rivals=len(self.subjects),
@@ -359,6 +360,12 @@ class Runner:
             self._last = (index, seed, _build(subject.spec, seed))
             subject.digests[seed] = weights_digest(self._last[2])
         return self._last[2]
+
+    def _rebuilt(self, subject: Subject, seed: int, width: int) -> Any:
+        """Return a network at a seed with another input size; the last one is kept, as sections ask for it in turn."""
+        if self._wide is None or self._wide[0] is not subject or self._wide[1:3] != (seed, width):
+            self._wide = (subject, seed, width, _build(subject.spec, seed, width))
+        return self._wide[3]
 
     def _prepare(self, network: Any) -> Any:
         """Return a network prepared for all measures: one copy in float64 for each set of weights."""
