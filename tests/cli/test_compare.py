@@ -1,5 +1,6 @@
 """The command compare: several networks on one page, with differences."""
 
+import re
 import shlex
 
 import pytest
@@ -112,3 +113,18 @@ def test_sizes_that_are_none(call):
 def test_growth_with_size(call_json):
     found = call_json("profile", "rnn", "--sizes", "2,4", "--quick", "--seeds", 2)
     assert [row["network"]["hidden_size"] for row in found["profiles"]] == [2, 4]
+
+
+def test_the_command_that_made_it_makes_it_again(call, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    asked = ("rnn:hidden=4", "lstm", "--parameters", 60, "--quick", "--seeds", 2, "--seed", 3, "--minutes", 5)
+    call("compare", *asked, "--export", "one", "--html", "one.html")
+    (made,) = re.findall(r"^Made by: mnemoscope (.*)$", (tmp_path / "one" / "methods.txt").read_text(), re.MULTILINE)
+    assert made.startswith("compare rnn:hidden=4 lstm --parameters 60 ")
+    assert made.endswith("--quick --seed 3 --seeds 2 --minutes 5 --html one.html")
+    (tmp_path / "one.html").unlink()
+    (tmp_path / "one.profile.json").unlink()
+    done = call(*shlex.split(made), "--export", "two")
+    assert done.exit_code == 0, done.stderr
+    one, two = ((tmp_path / name / "comparison.csv").read_text() for name in ("one", "two"))
+    assert one == two

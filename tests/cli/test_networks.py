@@ -1,6 +1,7 @@
 """The commands networks, show and cite."""
 
 import json
+import re
 
 import pytest
 import torch
@@ -259,6 +260,15 @@ def test_cite_json(call_json):
     assert [entry["key"] for entry in document["references"]] == ["jing2019", "lezcano2019"]
     assert document["references"][0]["bibtex"] == REFERENCES["jing2019"].bibtex()
     assert document["references"][0]["text"].startswith("Li Jing, Caglar Gulcehre,")
+
+
+def test_cite_what_was_used(call, mistake):
+    done = call("cite", "mnemoscope", "lstm", "memory-capacity", "copying", "kerg-alpha")
+    keys = re.findall(r"^@\w+\{(\w+),", done.stdout, re.MULTILINE)
+    assert keys[:2] == ["mnemoscope", "hochreiter1997"]
+    assert {"jaeger2001", "dambre2012", "arjovsky2016", "kerg2022thesis"} <= set(keys)
+    assert len(keys) == len(set(keys))
+    assert "there is no network named 'nothing'" in mistake("cite", "nothing")
 
 
 def test_cite_without_reference(call, user_file):

@@ -3,12 +3,13 @@
 import dataclasses
 import re
 import unicodedata
+from pathlib import Path
 
 import pytest
 
 import mnemoscope as ms
 from mnemoscope.core.errors import UserError
-from mnemoscope.core.references import REFERENCES, Reference, read_bibtex, reference
+from mnemoscope.core.references import REFERENCES, Reference, read_bibtex, reference, software
 
 ENTRY = "@misc{a2000,\n  author = {Doe, Jane},\n  title = {The {T} of it},\n  year = {2000},\n}\n"
 
@@ -163,3 +164,13 @@ def test_what_is_no_entry_is_refused():
 def test_references_are_frozen():
     with pytest.raises(dataclasses.FrozenInstanceError):
         REFERENCES["kerg2019"].year = 2020
+
+
+def test_mnemoscope_itself_is_what_the_citation_file_says():
+    cited = (Path(__file__).parents[2] / "CITATION.cff").read_text()
+    entry = software()
+    assert f"version: {ms.__version__}" in cited
+    assert ms.__version__ in entry.venue
+    assert f"name: {entry.short.removesuffix(' 2026')}" in cited
+    assert parse_bibtex(entry.bibtex())[2]["author"] == "{The Mnemoscope authors}"
+    assert entry.sentence.startswith("The Mnemoscope authors. Mnemoscope: an instrument")

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 
 import pytest
 import torch
@@ -112,12 +113,34 @@ def test_methods_can_be_pasted(gru):
     for words in (
         ms.__version__,
         torch.__version__,
-        "seeds 0, 1",
+        "freshly initialised with seeds 0, 1",
         "Student's t",
         "without an embedding",
         "Fisher memory",
     ):
         assert words in text
+
+
+def test_the_line_that_made_it_makes_it_again(pair):
+    assert pair.command == "ms.compare('rnn', 'irnn', hidden_size=3, quick=True, seeds=2)"
+    again = eval(pair.command, {"ms": ms})
+    for one, other in zip(pair.rows, again.rows, strict=True):
+        for name in ("fisher", "capacity", "gradients", "spectrum", "separation"):
+            assert one.section(name).scalars == other.section(name).scalars
+
+
+def test_methods_name_every_network_and_rule_once(pair):
+    text = pair.page.methods
+    assert text.startswith("rnn (15 parameters, hidden size 3, input size 1) and irnn (15 parameters, ")
+    assert text.count("were freshly initialised with seeds 0, 1") == 1
+    for words in ("Linear memory capacity and capacity for products: a white input", "false discovery rate of 5%"):
+        assert text.count(words) == 1
+
+
+def test_the_bibliography_has_the_software_the_networks_and_the_rules(pair, tmp_path):
+    pair.export(tmp_path)
+    keys = set(re.findall(r"^@\w+\{(\w+),", (tmp_path / "references.bib").read_text(), re.MULTILINE))
+    assert {"mnemoscope", "elman1990", "le2015", "jaeger2001", "ganguli2008", "smyth2004", "benjamini1995"} <= keys
 
 
 def test_the_page_is_written_and_shown(gru, tmp_path):

@@ -1,5 +1,7 @@
 """What a profile is of: names, files, classes and modules, how they are called and told apart."""
 
+from pathlib import Path
+
 import pytest
 from torch import nn
 
@@ -109,12 +111,18 @@ def test_lines_of_python_compute_the_same_number():
 
 
 def test_the_line_that_makes_a_profile():
-    settings = Settings(quick=True, seeds=2)
+    settings = Settings(quick=True, seeds=2, bounded=True)
     one = NetworkSpec("cprnn", hidden_size=3, rank=2)
     assert python_call([one], settings, False) == "ms.profile('cprnn', hidden_size=3, rank=2, quick=True, seeds=2)"
+    more = Settings(seed=3, budget=20.0, train_minutes=2.0, bounded=True)
+    given = "seed=3, budget=20.0, train_minutes=2.0, html='a.html'"
+    assert python_call([NetworkSpec("rnn")], more, False, Path("a.html")) == f"ms.profile('rnn', {given})"
+    assert python_call([NetworkSpec("rnn")], Settings(), False) == "ms.profile('rnn', full=True)"
     several = [NetworkSpec("rnn"), NetworkSpec(Mine(1, 2)), NetworkSpec(Mine)]
-    assert python_call(several, Settings(), True) == "ms.compare('rnn', module, Mine, fresh=True)"
+    assert python_call(several, Settings(bounded=True), True) == "ms.compare('rnn', module, Mine, fresh=True)"
     equal = [NetworkSpec(name, parameters=99) for name in ("rnn", "gru")]
-    assert python_call(equal, Settings(), False) == "ms.compare('rnn', 'gru', parameters=99)"
+    assert python_call(equal, Settings(bounded=True), False) == "ms.compare('rnn', 'gru', parameters=99)"
     other = [NetworkSpec(name, hidden_size=size) for name, size in (("rnn", 3), ("gru", 4))]
-    assert python_call(other, Settings(), False).startswith("ms.compare(ms.nn.NetworkSpec('rnn', hidden_size=3), ")
+    assert python_call(other, Settings(bounded=True), False).startswith(
+        "ms.compare(ms.nn.NetworkSpec('rnn', hidden_size=3), "
+    )

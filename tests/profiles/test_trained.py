@@ -204,4 +204,4 @@ def test_really_trained(tmp_path):
         assert set(found.scalars) == {task.name.replace("-", "_") for task in TASKS}
         assert found.data["iterations"] == 500
     assert "What it learns to remember" in (tmp_path / "page.html").read_text()
-    assert "limit of copying, trained (steps of delay)" in str(done)
+    assert "trained limit of copying (steps of delay)" in str(done)

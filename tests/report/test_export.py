@@ -70,7 +70,7 @@ def test_texts(exported):
     assert "torch: 2.13.0" in methods
     assert "mnemoscope measure spectrum --network nnrnn --hidden 64" in methods
     bib = exported["references.bib"].read_text()
-    assert re.findall(r"@\w+\{(\w+),", bib) == ["ganguli2008", "kerg2019"]
+    assert re.findall(r"@\w+\{(\w+),", bib) == ["mnemoscope", "ganguli2008", "kerg2019"]
     table = page().sections[0].tables[0]
     assert exported["fisher-numbers.tex"].read_text() == table_latex(table)
     assert exported["fisher-numbers.csv"].read_text() == table_csv(table)

@@ -12,10 +12,11 @@ from mnemoscope.cli.advice import advised
 from mnemoscope.cli.atlas import app as atlas
 from mnemoscope.cli.capacity import capacity
 from mnemoscope.cli.check import check
+from mnemoscope.cli.cite import cite
 from mnemoscope.cli.compare import compare
 from mnemoscope.cli.data import data
 from mnemoscope.cli.measure.command import app as measure
-from mnemoscope.cli.networks import cite, networks, show
+from mnemoscope.cli.networks import networks, show
 from mnemoscope.cli.parity import parity
 from mnemoscope.cli.profile import profile
 from mnemoscope.cli.resume import resume

@@ -1,4 +1,4 @@
-"""Commands ``networks``, ``show`` and ``cite``: the list of networks, one of them in full, and its papers."""
+"""Commands ``networks`` and ``show``: the list of networks, and one of them in full."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from mnemoscope.core.references import Reference
 
-__all__ = ["Network", "cite", "networks", "show"]
+__all__ = ["Network", "networks", "show"]
 
 Network = Annotated[
     str,
@@ -75,21 +75,6 @@ def show(network: Network, json: Json = False) -> None:
         print_json(found.to_dict() | {"citations": [entry.text for entry in found.references]})
     else:
         _print_facts(console(), found)
-
-
-def cite(network: Network, json: Json = False) -> None:
-    """Print the BibTeX entries of the papers that define a network."""
-    from mnemoscope.core.errors import UserError
-
-    with quiet():
-        found = facts(network)
-    if not found.references:
-        raise UserError(f"{found.name} names no reference")
-    if json:
-        entries = [{"key": entry.key, "text": entry.text, "bibtex": entry.bibtex()} for entry in found.references]
-        print_json({"network": found.name, "references": entries})
-    else:
-        typer.echo("\n\n".join(entry.bibtex() for entry in found.references))
 
 
 def _print_facts(out: Console, found: Facts) -> None:

@@ -307,14 +307,15 @@ class ProfileOptions:
         slug = "".join(c if c.isalnum() or c in "-." else "-" for c in name).strip("-.") or "network"
         return None if self.json else Path(f"{slug}.html")
 
-    def words(self) -> str:
-        """Return the options as they are typed, without the budget: to go on or to make the page again."""
+    def words(self, *, budget: bool = True) -> str:
+        """Return the options as they are typed: to make the page again; without the `budget`, to go on."""
         found = ["--quick"] if self.quick else []
         found += ["--fresh"] if self.fresh else []
         found += [f"--seed {self.seed}"] if self.seed else []
         found += [f"--seeds {self.seeds}"] if self.seeds is not None else []
         found += ["--full"] if self.full else []
         found += [f"--train --minutes {self.minutes or _MINUTES:g}"] if self.train else []
+        found += [f"--minutes {self.minutes:g}"] if budget and self.minutes is not None and not self.train else []
         return " ".join(found)
 
 
@@ -344,8 +345,10 @@ def run_profile(what: str, specs: Sequence[NetworkSpec], chosen: ProfileOptions)
     if not chosen.dry_run:
         for place in (page, chosen.export):
             check_output(place, chosen.force)
-    words = (what, chosen.words(), f"--html {shlex.quote(str(page))}" if page else "")
-    command = " ".join(word for word in words if word)
+    place = f"--html {shlex.quote(str(page))}" if page else ""
+    command, on = (
+        " ".join(word for word in (what, chosen.words(budget=budget), place) if word) for budget in (True, False)
+    )
     with quiet():
         work = Profiling(specs, settings, html=page, fresh=chosen.fresh)
     runner = work.runner
@@ -361,9 +364,9 @@ def run_profile(what: str, specs: Sequence[NetworkSpec], chosen: ProfileOptions)
         _print_profile(found, runner.store.taken_up, page, written)
     if runner.interrupted:
         kept = "what is there was kept" if page is not None else "nothing was kept, as there is no --html"
-        typer.echo(f"interrupted; {kept}. {'Go on' if page is not None else 'Begin again'} with: {command}", err=True)
+        typer.echo(f"interrupted; {kept}. {'Go on' if page is not None else 'Begin again'} with: {on}", err=True)
     elif runner.stopped and not chosen.json:
-        typer.echo(f"the time was used up before the end. Go on with: {command}", err=True)
+        typer.echo(f"the time was used up before the end. Go on with: {on}", err=True)
     if found.failed or runner.interrupted:
         raise typer.Exit(FAILURE)
 

@@ -13,7 +13,7 @@ from importlib.resources import files
 
 from mnemoscope.core.errors import UserError, nearest
 
-__all__ = ["REFERENCES", "Reference", "read_bibtex", "reference"]
+__all__ = ["REFERENCES", "Reference", "read_bibtex", "reference", "software"]
 
 _VENUE = {"article": "journal", "inproceedings": "booktitle", "techreport": "institution", "misc": "howpublished"}
 _ACCENTS = {"\u0300": "`", "\u0301": "'", "\u0302": "^", "\u0303": "~", "\u0308": '"', "\u030c": "v", "\u0327": "c"}
@@ -60,7 +60,7 @@ class Reference:
     @property
     def short(self) -> str:
         """Authors and year: ``Kerg et al. 2019``."""
-        families = [author.partition(",")[0] for author in self.authors]
+        families = [author.partition(",")[0].strip("{}") for author in self.authors]
         names = f"{families[0]} et al." if len(families) > 2 else " and ".join(families)
         return f"{names} {self.year}"
 
@@ -113,6 +113,21 @@ class Reference:
         return "\n".join([f"@{self.kind}{{{self.key},", *lines, "}"])
 
 
+def software() -> Reference:
+    """Return Mnemoscope itself, in the version that is used, as CITATION.cff has it.
+
+    Examples
+    --------
+    >>> print(software().bibtex().splitlines()[1])
+      author = {{The Mnemoscope authors}},
+    """
+    from mnemoscope import __version__
+
+    title = "{Mnemoscope}: an instrument that shows how much a recurrent network can remember and express"
+    authors = ("{The Mnemoscope authors}",)  # in braces: BibTeX takes it for one name
+    return Reference("mnemoscope", "misc", authors, title, 2026, venue=f"Software, version {__version__}")
+
+
 def reference(key: str) -> Reference:
     """Return the reference filed under `key`, or raise with the nearest key there is."""
     if key not in REFERENCES:
@@ -122,7 +137,7 @@ def reference(key: str) -> Reference:
 
 
 def _given_first(author: str) -> str:
-    family, _, given = author.partition(", ")
+    family, _, given = author.strip("{}").partition(", ")
     return f"{given} {family}" if given else family
 
 

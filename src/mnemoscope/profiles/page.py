@@ -1,4 +1,4 @@
-"""Page of a profile: entries, sections, a list of what is absent, and a paragraph of methods for a paper."""
+"""Page of a profile: entries, sections, and a list of what is absent."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ from pathlib import Path
 from typing import Literal
 
 from mnemoscope.core.numbers import number
-from mnemoscope.core.references import REFERENCES, reference
-from mnemoscope.nn.parameters import COUNTED
-from mnemoscope.nn.registry import NETWORKS, card
 from mnemoscope.profiles.comparison import Comparison
 from mnemoscope.profiles.drawing import spoken
+from mnemoscope.profiles.methods import cited, methods
 from mnemoscope.profiles.quantity import Quantity
 from mnemoscope.profiles.row import Estimate, NetworkFacts, Row
 from mnemoscope.profiles.section import ProfileSection
@@ -102,7 +100,7 @@ def build_page(
         sections=drawn,
         absent=absent(sections, subjects),
         methods=methods(sections, subjects, references, about_references),
-        references=_cited([one for one in sections if one.name in {each.name for each in drawn}], subjects, references),
+        references=cited([one for one in sections if one.name in {each.name for each in drawn}], subjects, references),
         command=command,
         facts=_facts(subjects[0]),
     )
@@ -163,50 +161,6 @@ def absent(sections: Sequence[ProfileSection], subjects: Sequence[Row]) -> list[
     return found
 
 
-def methods(
-    sections: Sequence[ProfileSection], subjects: Sequence[Row], references: Sequence[Row], about_references: str
-) -> str:
-    """Return a paragraph for a paper: what was measured, with which weights, seeds and versions, beside what."""
-    made = subjects[0].environment
-    done = [each for each in sections if any(row.section(each.name).done for row in subjects)]
-    titles = {"python": "Python", "torch": "PyTorch", "numpy": "NumPy", "scipy": "SciPy"}
-    versions = ", ".join(f"{title} {made[name]}" for name, title in titles.items())
-    own_precision = all(row.network.kind == "relational" for row in subjects)
-    precision = "the networks' own precision" if own_precision else "float64"
-    sentences = [
-        f"Memory profiles were computed with Mnemoscope {made['mnemoscope']} ({versions}) in {precision}.",
-        *(_measured(row) for row in subjects),
-        f"Measured were: {'; '.join(_named(each, subjects) for each in done)}." if done else "",
-        f"Numbers of parameters are {COUNTED}.",
-        about_references if references else "",
-    ]
-    return " ".join(sentence for sentence in sentences if sentence)
-
-
-def _measured(row: Row) -> str:
-    """Say with which weights and seeds a network was measured."""
-    network = row.network
-    sizes = {"hidden size": network.hidden_size, "input size": network.input_size, "layers": network.num_layers}
-    said = ", ".join(f"{words} {size}" for words, size in sizes.items() if size)
-    options = ", ".join(f"{name} = {value}" for name, value in network.options.items())
-    inside = "; ".join(part for part in (said, options) if part)
-    what = f"{row.label} ({inside})" if inside else row.label
-    seeds = row.settings.seeds
-    if network.given:
-        return f"{what} was measured with the weights that were given, seed {seeds[0]} drawing the inputs."
-    if len(seeds) == 1:
-        return f"{what} was measured with freshly initialised weights, seed {seeds[0]}."
-    return (
-        f"{what} was measured with freshly initialised weights at seeds {', '.join(map(str, seeds))}; values are means "
-        "over seeds with 95% intervals of Student's t."
-    )
-
-
-def _named(section: ProfileSection, subjects: Sequence[Row]) -> str:
-    cited = dict.fromkeys(reference(key).short for key in section.cited(subjects))
-    return f"{section.title} ({'; '.join(cited)})" if cited else section.title
-
-
 def _entry(row: Row, role: Literal["subject", "reference"]) -> Entry:
     network = row.network
     size = "" if network.hidden_size is None else f"n = {network.hidden_size}, "
@@ -257,12 +211,3 @@ def _headline(row: Row, quantity: Quantity, owner: str = "") -> Headline:
 def _facts(row: Row) -> Mapping[str, str]:
     seeds = ", ".join(map(str, row.settings.seeds))
     return {"seeds": seeds, **{name: str(value) for name, value in row.environment.items()}}
-
-
-def _cited(sections: Sequence[ProfileSection], subjects: Sequence[Row], references: Sequence[Row]) -> tuple[str, ...]:
-    """Return the keys of all that a paper has to cite: the networks' own papers, and those of the sections."""
-    keys = [cited for each in sections for cited in each.cited(subjects)]
-    for row in (*subjects, *references):
-        own = card(NETWORKS[row.network.name]) if row.network.name in NETWORKS else None
-        keys += own.references if own else ()
-    return tuple(cited for cited in dict.fromkeys(keys) if cited in REFERENCES)

@@ -276,7 +276,7 @@ def _profiled(specs: Sequence[NetworkSpec], settings: Settings, fresh: bool, htm
     from mnemoscope.profiles.profiling import Profiling
 
     work = Profiling(specs, settings, html=html, fresh=fresh)
-    found = work.run(python_call(specs, settings, fresh))
+    found = work.run(python_call(specs, settings, fresh, html))
     if found.interrupted and html is None:
         raise KeyboardInterrupt
     return found

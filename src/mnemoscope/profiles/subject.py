@@ -98,9 +98,18 @@ _FLAGS = {
 }
 
 
-def python_call(specs: Sequence[NetworkSpec], settings: Settings, fresh: bool) -> str:
-    """Return the line of Python that makes a profile again."""
-    chosen = {"quick": settings.quick, "seed": settings.seed, "seeds": settings.seeds, "fresh": fresh}
+def python_call(specs: Sequence[NetworkSpec], settings: Settings, fresh: bool, html: Any = None) -> str:
+    """Return the line of Python that makes a profile again: sizes, options, seeds, budget, and where the page goes."""
+    chosen = {
+        "quick": settings.quick,
+        "seed": settings.seed,
+        "seeds": settings.seeds,
+        "budget": settings.budget,
+        "full": not settings.bounded and settings.budget is None,
+        "train_minutes": settings.train_minutes,
+        "fresh": fresh,
+        "html": None if html is None else str(html),
+    }
     more = {name: value for name, value in chosen.items() if value}
     given = [_given(each) for each in specs if not each.trained or each.weights is not None]
     shared = all(one == given[0] for one in given)

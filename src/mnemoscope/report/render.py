@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mnemoscope.core.files import writable, write_atomic
 from mnemoscope.core.numbers import number
-from mnemoscope.core.references import REFERENCES
+from mnemoscope.core.references import REFERENCES, software
 from mnemoscope.report.check import check, references
 from mnemoscope.report.data import embedded, page_data
 from mnemoscope.report.page import Page, Section, Statement
@@ -77,8 +77,8 @@ def write(page: Page, path: str | os.PathLike[str]) -> Path:
 
 
 def bibtex(page: Page) -> str:
-    """Return the BibTeX entries of all works that a page names."""
-    return "\n\n".join(REFERENCES[key].bibtex() for key in references(page)) + "\n"
+    """Return the BibTeX entries of Mnemoscope and of all works that a page names."""
+    return "\n\n".join(each.bibtex() for each in (software(), *(REFERENCES[key] for key in references(page)))) + "\n"
 
 
 class _Told(NamedTuple):

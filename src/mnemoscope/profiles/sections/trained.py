@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from mnemoscope.core.errors import UserError
 from mnemoscope.profiles.drawing import SectionView
 from mnemoscope.profiles.quantity import Quantity
+from mnemoscope.profiles.row import Row
 from mnemoscope.profiles.section import Context, Measurement, ProfileSection, Scalar, section
 from mnemoscope.report import Curves, Figure, Series
 
@@ -54,7 +55,7 @@ def _limit(task: TrainedTask) -> Quantity:
     meanings = {"copying": "the longest delay after which it repeats 2 symbols"}
     return Quantity(
         name=task.key,
-        title=f"limit of {task.name}, trained",
+        title=f"trained limit of {task.name}",
         unit=task.level,
         better="higher",
         least=0.0,
@@ -101,6 +102,13 @@ class Trained(ProfileSection):
     def seconds(self, network: Any, context: Context) -> float:
         """Return the network's share of the minutes that training was given."""
         return 60 * (context.train_minutes or 0.0) / context.rivals
+
+    def cited(self, rows: Sequence[Row]) -> tuple[str, ...]:
+        """Return the works on trained capacity, and those that the tasks come from."""
+        from mnemoscope import tasks
+
+        own = [key for task in TASKS for key in tasks.create(task.name, **task.settings).references]
+        return tuple(dict.fromkeys((*self.references, *own)))
 
     def run(self, network: Any, context: Context) -> Measurement:
         """Search the limit of every task, within its share of the minutes."""
