@@ -29,6 +29,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("name", TRAINED)
 def test_smoke_scale_needs_no_data_and_gives_a_page(name: str, runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MNEMOSCOPE_DATA", raising=False)
+    if name == "kerg-table-b-1":
+        pytest.importorskip("minigrid", reason="needs the extra mnemoscope[control]")
     study = STUDIES[name]
     outcomes = list(execute(study.plan("smoke"), runs))
     finding = study.analyse(outcomes, "smoke")

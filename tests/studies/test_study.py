@@ -122,6 +122,8 @@ def test_smoke_scale_of_exact_studies_gives_a_page(name: str, tmp_path: Path) ->
 @pytest.mark.parametrize("name", [name for name in STUDIES if STUDIES[name].trained])
 def test_smoke_scale_of_trained_studies_gives_a_page(name: str, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.delenv("MNEMOSCOPE_DATA", raising=False)
+    if name == "kerg-table-b-1":
+        pytest.importorskip("minigrid", reason="needs the extra mnemoscope[control]")
     study = STUDIES[name]
     outcomes = list(execute(study.plan("smoke"), tmp_path))
     finding = study.analyse(outcomes, "smoke")

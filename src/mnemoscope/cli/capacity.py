@@ -37,7 +37,7 @@ Networks = Annotated[
         show_default=False,
     ),
 ]
-Task = Annotated[str, typer.Argument(metavar="TASK", help="A name of `mnemoscope tasks`.")]
+Task = Annotated[str, typer.Argument(metavar="TASK", help="A task or an environment of `mnemoscope tasks`.")]
 Hidden = Annotated[int | None, _option("--hidden", panel=_PANEL, help="Hidden size n. Default: 64.", metavar="INTEGER")]
 Layers = Annotated[
     str, _option("--layers", panel=_PANEL, help="Layers; several depths as 1,2,3. Default: 1.", metavar="INTEGERS")
@@ -69,7 +69,10 @@ Grid = Annotated[str | None, _option("--grid", panel=_SEARCH, help="Levels in as
 Resolution = Annotated[
     float, _option("--resolution", panel=_SEARCH, help="How well the limit is to be known, as a share. Default: 0.1.")
 ]
-Iterations = Annotated[int, _option("--iterations", panel=_TRAINING, help="Of one training, at most. Default: 2000.")]
+Iterations = Annotated[
+    int | None,
+    _option("--iterations", panel=_TRAINING, help="Of one training, at most. Default: 2000, in an environment 200."),
+]
 Budget = Annotated[int | None, _option("--budget", panel=_SEARCH, help="Iterations of all trainings together.")]
 Minutes = Annotated[
     float | None,
@@ -105,7 +108,7 @@ def capacity(
     largest: Largest = None,
     grid: Grid = None,
     resolution: Resolution = 0.1,
-    iterations: Iterations = 2000,
+    iterations: Iterations = None,
     budget: Budget = None,
     minutes: Minutes = None,
     warm_start: Warm = False,

@@ -40,12 +40,13 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, invoke_w
 
 
 def tasks(json: Json = False) -> None:
-    """List all tasks: what makes them harder, the loss without memory, the score, reference."""
+    """List all tasks and environments: what makes them harder, what is reached without memory, score, reference."""
+    from mnemoscope.cli.environments import all_environments, print_environments
     from mnemoscope.tasks import get, names
 
     found = [overview(get(name)()) for name in names()]
     if json:
-        print_json({"tasks": found})
+        print_json({"tasks": found, "environments": all_environments()})
         return
     out = console(wide=True)
     titles = ["harder by", "baseline", "which is", "score", "data", "reference"]
@@ -72,6 +73,8 @@ def tasks(json: Json = False) -> None:
         "unless `mnemoscope task show NAME` says otherwise."
     )
     out.print("Files that tasks read: mnemoscope data. One sequence of a task: mnemoscope task show NAME")
+    out.print()
+    print_environments(out, all_environments())
 
 
 @app.callback()
@@ -91,10 +94,15 @@ def show(
     force: Force = False,
     json: Json = False,
 ) -> None:
-    """Show one sequence of a task as a person would write it down, with the settings of the task."""
+    """Show one sequence of a task as a person would write it down, with its settings; of an environment its facts."""
     import torch
 
     from mnemoscope.report import chart
+    from mnemoscope.tasks import control
+
+    if task in control.names():
+        _show_environment(task, set or [], data, plot, json)
+        return
 
     if plot is not None:
         chart.check_path(plot)
@@ -111,17 +119,43 @@ def show(
         print_task(console(), found, batch, plot)
 
 
-def task_of(name: str, settings: list[str], data: str | None) -> Task:
-    """Return the task of a command: by name, with the settings NAME=VALUE and the data folder that were given."""
-    from mnemoscope.core.errors import Description, UserError, expected
-    from mnemoscope.tasks import create, get
+def _show_environment(name: str, settings: list[str], data: str | None, plot: str | None, json: bool) -> None:
+    from mnemoscope.cli.environments import environment_overview, print_environment
+    from mnemoscope.core.errors import UserError
+    from mnemoscope.tasks import control
+
+    if data is not None:
+        raise UserError(f"the environment {name} reads no data, got --data {data}")
+    if plot is not None:
+        raise UserError(
+            f"what {name} shows depends on what is done in it: `mnemoscope train lstm {name} --plot` draws that"
+        )
+    found = control.create(name, **_settings(settings))
+    if json:
+        print_json(environment_overview(found))
+    else:
+        print_environment(console(), found)
+
+
+def _settings(given: list[str]) -> dict[str, Any]:
+    """Return settings from NAME=VALUE."""
+    from mnemoscope.core.errors import Description, expected
 
     values: dict[str, Any] = {}
-    for text in settings:
+    for text in given:
         setting, equals, value = text.partition("=")
         if not equals or not setting.isidentifier():
             raise expected("--set", "NAME=VALUE, as in delay=20", Description(repr(text)))
         values[setting] = _value(value)
+    return values
+
+
+def task_of(name: str, settings: list[str], data: str | None) -> Task:
+    """Return the task of a command: by name, with the settings NAME=VALUE and the data folder that were given."""
+    from mnemoscope.core.errors import UserError
+    from mnemoscope.tasks import create, get
+
+    values = _settings(settings)
     if data is not None:
         if get(name).dataset is None:
             raise UserError(f"the task {name} reads no data; --data is for mnist, pmnist, smnist, shakespeare and ptb")

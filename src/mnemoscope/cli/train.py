@@ -29,7 +29,9 @@ What = Annotated[
 ]
 TaskName = Annotated[
     str | None,
-    typer.Argument(metavar="[TASK]", help="With NETWORK: a name of `mnemoscope tasks`.", show_default=False),
+    typer.Argument(
+        metavar="[TASK]", help="With NETWORK: a task or an environment of `mnemoscope tasks`.", show_default=False
+    ),
 ]
 Hidden = Annotated[int | None, typer.Option("--hidden", help="Hidden size of NETWORK. Default: 64.", metavar="INTEGER")]
 Layers = Annotated[int | None, typer.Option("--layers", help="Layers of NETWORK. Default: 1.", metavar="INTEGER")]
@@ -42,7 +44,8 @@ Count = Annotated[
 ]
 Set = Annotated[list[str] | None, typer.Option("--set", help="An option of NETWORK, NAME=VALUE.", metavar="NAME=VALUE")]
 TaskSet = Annotated[
-    list[str] | None, typer.Option("--task-set", help="A setting of TASK, NAME=VALUE.", metavar="NAME=VALUE")
+    list[str] | None,
+    typer.Option("--task-set", help="A setting of TASK, NAME=VALUE: corridor=20.", metavar="NAME=VALUE"),
 ]
 Training = Annotated[
     list[str] | None,
@@ -55,7 +58,7 @@ Iterations = Annotated[
     int | None,
     typer.Option(
         "--iterations",
-        help="Steps of the optimiser; with NETWORK 1000 by default.",
+        help="Steps of the optimiser, in an environment updates; with NETWORK 1000 by default, in an environment 100.",
         metavar="INTEGER",
         show_default=False,
     ),
@@ -95,7 +98,7 @@ def train(
     *,
     about: dict[str, Any],
 ) -> None:
-    """Train a network on a task, as a TOML file or these options say, record the run, and test it.
+    """Train a network on a task or in an environment, as a TOML file or these options say, record the run, and test it.
 
     The run can be killed at any moment and goes on with `mnemoscope resume`, or with the same command again.
     """
@@ -105,6 +108,7 @@ def train(
     from mnemoscope.core.errors import UserError
     from mnemoscope.nn.advice import about_words
     from mnemoscope.runs import root
+    from mnemoscope.tasks import control
     from mnemoscope.training import Experiment, read_experiment
 
     changes = {"seed": seed, "iterations": iterations, "device": device}
@@ -124,7 +128,8 @@ def train(
         sizes: dict[str, Any] = {"hidden_size": hidden, "num_layers": layers, "parameters": parameters}
         sizes |= {} if parameters is None else {"count": count}
         network = {"name": what} | {name: size for name, size in sizes.items() if size is not None}
-        settings = {"iterations": 1000} | {name: value for name, value in changes.items() if value is not None}
+        default = 100 if task in control.names() else 1000
+        settings = {"iterations": default} | {name: value for name, value in changes.items() if value is not None}
         found = Experiment(
             network | named_values(options or (), "--set") | about,
             {"name": task} | named_values(task_settings or (), "--task-set"),

@@ -33,6 +33,8 @@ from mnemoscope.training.populations import fit_population
 
 __all__ = ["Search", "capacity", "take_turns"]
 
+_ITERATIONS = {False: 2000, True: 200}
+"""Of a training at most, on a task and in an environment, whose iterations are updates of many steps."""
 _UNRECORDED = ("progress", "callbacks", "workers")
 """Settings of trainings that no number depends on."""
 
@@ -53,7 +55,7 @@ def capacity(
     largest: int | None = None,
     grid: Sequence[int] | None = None,
     resolution: float = 0.1,
-    iterations: int = 2000,
+    iterations: int | None = None,
     budget: int | None = None,
     minutes: float | None = None,
     warm_start: bool = False,
@@ -97,7 +99,7 @@ def capacity(
     resolution
         How well the limit is to be known, as a share of it.
     iterations
-        Of one training, at most.
+        Of one training, at most; by default 2000, in an environment 200.
     budget
         Iterations of all trainings together, at most.
     minutes
@@ -232,7 +234,7 @@ class Search:
         largest: int | None = None,
         grid: Sequence[int] | None = None,
         resolution: float = 0.1,
-        iterations: int = 2000,
+        iterations: int | None = None,
         budget: int | None = None,
         warm_start: bool = False,
         folder: str | Path | None = None,
@@ -243,7 +245,9 @@ class Search:
             checked_seeds(seeds),
             share("criterion", criterion),
             share("quorum", quorum),
-            positive_int("iterations", iterations),
+            positive_int(
+                "iterations", _ITERATIONS[isinstance(task, Environment)] if iterations is None else iterations
+            ),
             None if budget is None else positive_int("budget", budget),
             warm_start,
             None if folder is None else Path(folder),

@@ -76,6 +76,8 @@ def build_agent(layer: Any, environment: Environment, generator: torch.Generator
     for part in (encoder, heads):
         if part is not None:
             part.to(device=like.device, dtype=like.dtype.to_real() if like.is_complex() else like.dtype)
+    if len(made.input_shape) > 1:  # a network of matrices reads the numbers in its own shape
+        encoder = nn.Sequential(encoder or nn.Identity(), nn.Unflatten(-1, made.input_shape))
     return Model(encoder, made, heads)
 
 
@@ -124,6 +126,6 @@ def stepper(model: Model) -> Callable[[Any, State], tuple[Float[Tensor, "batch a
     def step(seen: Any, state: State) -> tuple[Tensor, State]:
         x = seen if model.embedding is None else model.embedding(seen)
         y, state = advance(x, state)
-        return model.answers(y), state
+        return model.answers(y.flatten(1)), state
 
     return step
