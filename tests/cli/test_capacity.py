@@ -5,6 +5,8 @@ import json
 
 import pytest
 
+import mnemoscope as ms
+
 MODULE = importlib.import_module("mnemoscope.training.capacities.search")
 TINY = (
     *("--hidden", 3, "--seeds", 2, "--iterations", 2),
@@ -23,6 +25,21 @@ class Mine(nn.Module):
         print("noise")
         return self.inner(input, state)
 """
+
+
+@pytest.fixture(autouse=True)
+def runs_apart(monkeypatch, tmp_path):
+    monkeypatch.setenv("MNEMOSCOPE_RUNS", str(tmp_path / "runs"))
+
+
+def test_a_search_is_recorded_unless_said_otherwise_and_goes_on(call, tmp_path):
+    asked = ("capacity", "rnn", "copy", *TINY, "--grid", "1,3")
+    first, again = call(*asked), call(*asked)
+    (folder,) = (each for each in (tmp_path / "runs").iterdir() if "capacity-copy-rnn" in each.name)
+    assert first.stdout == again.stdout
+    assert f"recorded in {folder}" in first.stdout
+    assert (folder / "level-3").is_dir()
+    assert ms.runs.load(folder).status == "finished"
 
 
 def test_a_search_as_json(call_json, tmp_path):

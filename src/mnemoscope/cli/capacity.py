@@ -81,7 +81,7 @@ Minutes = Annotated[
 Warm = Annotated[bool, _option("--warm-start", panel=_SEARCH, help="Start from the weights of an easier level.")]
 Folder = Annotated[
     Path | None,
-    typer.Option("--folder", metavar="FOLDER", help="Record every level here; the same command then goes on."),
+    typer.Option("--folder", metavar="FOLDER", help="Record it here. Default: a folder in $MNEMOSCOPE_RUNS or ./runs."),
 ]
 Data = Annotated[str | None, typer.Option("--data", metavar="FOLDER", help="Of tasks that read files.")]
 Training = Annotated[
@@ -130,6 +130,7 @@ def capacity(
     from mnemoscope.cli.options import named_values
     from mnemoscope.nn.parameters import COUNTS
     from mnemoscope.report import chart
+    from mnemoscope.runs import root
     from mnemoscope.training import Search, compare_capacities
     from mnemoscope.training.capacities.inputs import checked_seeds, checked_training, maker
     from mnemoscope.training.capacities.result import draw_capacities
@@ -165,7 +166,8 @@ def capacity(
             maker(_described(network, depth, sizes, own, about), chosen) for network in networks for depth in depths
         ]
     builders = _told_apart(builders)
-    searches = [Search(one, chosen, folder=_place(folder, one, builders), **settings) for one in builders]
+    home = root() if folder is None else None
+    searches = [Search(one, chosen, folder=_place(folder, one, builders), root=home, **settings) for one in builders]
     found = _searched(searches, chosen, minutes, json)
     compared = compare_capacities(found) if len(found) > 1 and seeds > 1 else []
     if plot is not None:
@@ -175,6 +177,8 @@ def capacity(
         return
     for line in (*found, *compared):
         console().print(str(line), style="bold", soft_wrap=True)
+    first = searches[0].settings.folder
+    typer.echo(f"recorded in {first if first is None or len(searches) == 1 else first.parent}")
     if compared and not all(one.complete for one in found):
         typer.echo("differences are of what was mastered so far: not every search is finished")
 
@@ -224,9 +228,7 @@ def _searched(searches: Sequence[Search], task: Any, minutes: float | None, json
         with quiet(), shown_warnings():
             return take_turns(searches, minutes=minutes, on_level=None if json else _teller(task, minutes))
     except KeyboardInterrupt:
-        kept = searches[0].settings.folder is not None
-        on = "the same command goes on" if kept else "give --folder to be able to go on another time"
-        typer.echo(f"interrupted; {on}", err=True)
+        typer.echo("interrupted; the same command goes on", err=True)
         raise typer.Exit(FAILURE) from None
 
 

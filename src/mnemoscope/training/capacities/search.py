@@ -6,8 +6,8 @@ import copy
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from torch import nn
 
 from mnemoscope import runs
 from mnemoscope.core.errors import expected, positive_int
+from mnemoscope.runs.folders import folder_name
 from mnemoscope.tasks import Problem
 from mnemoscope.tasks.control import Environment
 from mnemoscope.training.capacities.inputs import (
@@ -210,6 +211,8 @@ class _Settings:
 class Search:
     """Search for the limit of one network, level by level, as `capacity` explains it with all its parameters.
 
+    Instead of a `folder`, `root` may be a folder of runs, in which the search is found by its content.
+
     What was tried depends on the trainings alone, so that it can be made again from their records.
 
     Attributes
@@ -238,6 +241,7 @@ class Search:
         budget: int | None = None,
         warm_start: bool = False,
         folder: str | Path | None = None,
+        root: str | Path | None = None,
         **training: Any,
     ) -> None:
         self.settings = _Settings(
@@ -259,6 +263,9 @@ class Search:
         self._following = strategy(task, start=start, largest=largest, grid=grid, resolution=resolution)
         levels = None if grid is None else list(grid)
         self._asked = {"start": start, "largest": largest, "grid": levels, "resolution": resolution}
+        if folder is None and root is not None:
+            found = Path(root) / folder_name(self._spec, "capacity")
+            self.settings = replace(self.settings, folder=found)
         self._record: runs.Recorder | None = None
         self._seconds_before: Mapping[int, float] = {}
         self._scores: dict[int, list[float]] = {}
@@ -272,11 +279,29 @@ class Search:
     @contextmanager
     def opened(self) -> Iterator[None]:
         """Keep the record of the search open; at the end it says whether the search was finished."""
-        with _opened(self.settings, {**self.builder.spec, **self._asked}) as self._record:
+        folder = self.settings.folder
+        record = nullcontext() if folder is None else runs.open(self._spec, folder=folder, kind="capacity")
+        with record as self._record:
             self._seconds_before = _seconds_of(self._record)
             yield
             if self._record is not None and self.over and not self._record.finished:
                 _close(self._record, self.result())
+
+    @property
+    def _spec(self) -> dict[str, Any]:
+        """Everything that its numbers depend on, but how much of it is to be done now."""
+        settings = self.settings
+        return {
+            **self.builder.spec,
+            **self._asked,
+            "task": describe_task(settings.task),
+            "seeds": list(settings.seeds),
+            "criterion": settings.criterion,
+            "quorum": settings.quorum,
+            "iterations": settings.iterations,
+            "warm_start": settings.warm_start,
+            "training": {name: value for name, value in settings.training.items() if name not in _UNRECORDED},
+        }
 
     def turn(self, minutes: float | None = None, out_of_time: str = "") -> dict[str, Any] | None:
         """Train all seeds at the next level, within so many minutes; None when there was none, or no time for it."""
@@ -394,23 +419,6 @@ class Search:
             seconds=self.seconds,
             parameters=self._parameters,
         )
-
-
-def _opened(settings: _Settings, asked: Mapping[str, Any]) -> AbstractContextManager[runs.Recorder | None]:
-    """Open the record of a search: everything that its numbers depend on, but how much of it is to be done now."""
-    if settings.folder is None:
-        return nullcontext()
-    spec = {
-        **asked,
-        "task": describe_task(settings.task),
-        "seeds": list(settings.seeds),
-        "criterion": settings.criterion,
-        "quorum": settings.quorum,
-        "iterations": settings.iterations,
-        "warm_start": settings.warm_start,
-        "training": {name: value for name, value in settings.training.items() if name not in _UNRECORDED},
-    }
-    return runs.open(spec, folder=settings.folder, kind="capacity")
 
 
 def _seconds_of(record: runs.Recorder | None) -> dict[int, float]:
