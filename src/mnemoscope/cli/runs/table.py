@@ -22,6 +22,19 @@ __all__ = ["document", "print_table", "short_ids", "when"]
 _JSON = ("spec", "summary", "last", "environment")
 _INTERNAL = ("signature", "stamp", "checksum")
 _SHORTEST = 8
+_COLUMNS = {
+    "run": 0,
+    "kind": 90,
+    "task": 0,
+    "network": 0,
+    "seed": 95,
+    "status": 0,
+    "step": 90,
+    "score": 0,
+    "loss": 88,
+    "begun": 60,
+}
+"""The columns, and how wide a terminal must be for each."""
 
 
 def document(row: dict[str, Any]) -> dict[str, Any]:
@@ -38,14 +51,19 @@ def print_table(base: Path, page: Page, *, filtered: bool) -> None:
         out.print(f"No runs {'like that ' if filtered else ''}in {base}.", soft_wrap=True)
         return
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for title in ("run", "kind", "task", "network", "seed", "status", "step", "score", "loss", "begun"):
+    titles = [title for title, least in _COLUMNS.items() if out.width >= least]
+    for title in titles:
         right = title in ("seed", "step", "score", "loss")
-        table.add_column(title, justify="right" if right else "left", no_wrap=title != "run", overflow="fold")
+        table.add_column(title, justify="right" if right else "left", no_wrap=True, overflow="ellipsis")
+    table.columns[0].overflow = "fold"
+    table.columns[0].no_wrap = out.width < _COLUMNS["loss"]  # an id may be folded, where there is room, but never cut
     short = short_ids([row["id"] for row in rows], page.ids)
-    for row in rows:
-        cells = (short[row["id"]], row["kind"], row["task"], row["network"], row["seed"], row["status"], row["step"])
-        numbers = (number(row["score"]), number(row["loss"]))
-        table.add_row(*map(printable, cells), *numbers, when(row["created"]))
+    for row, parts in _folded(rows, fold=not filtered):
+        cells = {name: printable(row[name]) for name in ("kind", "task", "network", "seed", "status", "step")}
+        cells |= {"score": number(row["score"]), "loss": number(row["loss"]), "begun": when(row["created"])}
+        name = printable(short[row["id"]])
+        cells["run"] = name if parts == 1 else f"{name} + {parts - 1}"
+        table.add_row(*(cells[title] for title in titles))
     out.print(table)
     out.print()
     more = f" and {hidden} within others (--nested)" if hidden else ""
@@ -54,6 +72,15 @@ def print_table(base: Path, page: Page, *, filtered: bool) -> None:
     out.print(f"{shown} run{'' if page.total == 1 else 's'}{more} in {base}.{all_of_them}", soft_wrap=True)
     _print_problems(rows, short)
     out.print("More on one of them: mnemoscope runs show RUN")
+
+
+def _folded(rows: Sequence[dict[str, Any]], *, fold: bool) -> list[tuple[dict[str, Any], int]]:
+    """Return the newest of the parts of studies on one task and network for all of them, with their number."""
+    found: dict[Any, list[dict[str, Any]]] = {}
+    for row in rows:
+        part = fold and row["kind"] == "study"
+        found.setdefault((row["task"], row["network"], row["status"]) if part else row["id"], []).append(row)
+    return [(each[-1], len(each)) for each in found.values()]
 
 
 def _print_problems(rows: Sequence[dict[str, Any]], short: dict[str, str]) -> None:

@@ -146,7 +146,7 @@ def _instead(row: Row, judgement: Judgement, quantities: Sequence[Quantity]) -> 
     )
     contest = Contest([(best.row, row)], quantities)
     lost = [axis_of(each).name for each in quantities if contest.standing(best.row, row, each) == "worse"]
-    return f"{text}. It is clearly behind in {listed(lost) if lost else 'nothing that was measured'}."
+    return f"{text}. In return, {best.row.label} is clearly behind in {listed(lost)}." if lost else f"{text}."
 
 
 def _why(row: Row, quantity: Quantity) -> str:
