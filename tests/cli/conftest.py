@@ -13,6 +13,12 @@ from mnemoscope.cli.main import app
 PROGRAM = "import sys; sys.argv[0] = 'mnemoscope'; from mnemoscope.cli.main import app; app()"
 
 
+@pytest.fixture(autouse=True)
+def no_lines_of_progress(monkeypatch):
+    """Say nothing of work that takes long on a busy machine."""
+    monkeypatch.setattr("mnemoscope.profiles.progress.PATIENCE", float("inf"))
+
+
 @pytest.fixture
 def call():
     """Call a command within this process; the result has exit_code, stdout, stderr."""

@@ -63,7 +63,7 @@ def asked(monkeypatch):
     """What was asked of the searches: rounds of searches with their minutes, one for each task."""
     rounds = []
 
-    def take_turns(searches, *, minutes, on_error):
+    def take_turns(searches, *, minutes, on_level, on_error):
         rounds.append((searches, minutes))
         for each in searches:
             if each.builder.label == "gru" and each.task.name == "parity":

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from mnemoscope.nn import NetworkSpec
     from mnemoscope.profiles.profile import Profile
     from mnemoscope.profiles.profiling import Profiling
-    from mnemoscope.profiles.runner import Piece, Settings, Watch
+    from mnemoscope.profiles.progress import Progress
+    from mnemoscope.profiles.runner import Piece, Settings
 
 __all__ = [
     "Budget",
@@ -355,8 +356,8 @@ def run_profile(what: str, specs: Sequence[NetworkSpec], chosen: ProfileOptions)
     if chosen.dry_run:
         _print_plan(work, chosen.json)
         return
-    with quiet(), _progress(work) as watch:
-        found = work.run(command, watch)
+    with quiet(), _progress(work, chosen.json) as shown:
+        found = work.run(command, shown)
     written = len(found.export(chosen.export, transpose=chosen.transpose)) if chosen.export is not None else 0
     if chosen.json:
         print_json(found.to_dict())
@@ -384,28 +385,41 @@ def _check_folder(folder: str | None) -> None:
 
 
 @contextmanager
-def _progress(work: Profiling) -> Iterator[Watch | None]:
-    """Show a bar, what is measured, and about how long is left; nothing where nobody looks."""
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+def _progress(work: Profiling, json: bool) -> Iterator[Progress | None]:
+    """Show a bar, what is measured, and about how long is left; in a log a line for each part; with --json nothing."""
+    from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as RichProgress
+
+    from mnemoscope.profiles.progress import Lines
 
     out = error_console()
     if not out.is_terminal:
-        yield None
+        yield None if json else Lines(work.label)
         return
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     left = TextColumn("{task.fields[left]}")
-    with Progress(*columns, left, console=out, transient=True, redirect_stdout=False, redirect_stderr=False) as bar:
-        task = bar.add_task("", total=None, left="")
-        begin = time.perf_counter()
+    with RichProgress(*columns, left, console=out, transient=True, redirect_stdout=False, redirect_stderr=False) as bar:
+        yield _Bar(bar, work)
 
-        def watch(piece: Piece | None, done: float, total: float) -> None:
-            if piece is not None:
-                ratio = (time.perf_counter() - begin) / done if done > 1 else 1.0
-                about = f"about {max(1, round(ratio * (total - done)))} s left"
-                name = f"{piece.section.title} of {work.label(piece)}, seed {piece.seed}"
-                bar.update(task, description=name, completed=done, total=total, left=about)
 
-        yield watch
+class _Bar:
+    """Progress as a bar."""
+
+    def __init__(self, bar: Any, work: Profiling) -> None:
+        self._bar, self._work = bar, work
+        self._task = bar.add_task("", total=None, left="")
+        self._begin = time.perf_counter()
+
+    def watch(self, piece: Piece | None, done: float, total: float) -> None:
+        from mnemoscope.profiles.progress import about_left
+
+        if piece is not None:
+            name = f"{piece.section.title} of {self._work.label(piece)}, seed {piece.seed}"
+            about = about_left(time.perf_counter() - self._begin, done, total)
+            self._bar.update(self._task, description=name, completed=done, total=total, left=about)
+
+    def say(self, text: str) -> None:
+        self._bar.update(self._task, description=text, left="")
 
 
 def _print_plan(work: Profiling, json: bool) -> None:

@@ -191,6 +191,7 @@ def profile(
     html: str | os.PathLike[str] | None = None,
     advice: Mapping[str, Any] | None = None,
     weights: str | os.PathLike[str] | None = None,
+    progress: bool = True,
     **more: Any,
 ) -> Profile:
     """Measure what a network remembers, and set it beside established networks with as many parameters.
@@ -223,6 +224,8 @@ def profile(
         Where to write the page; results are then kept beside it, and taken up again.
     advice, weights
         How a stranger's module is called, and a file of its trained weights, as `NetworkSpec` takes them.
+    progress
+        Whether work that takes more than seconds prints a line for each part, with the time left, on standard error.
 
     Returns
     -------
@@ -236,7 +239,7 @@ def profile(
     """
     if isinstance(network, str) and names_run(network):
         specs, seed = before_and_after(network)
-        return _profiled(specs, Settings(quick, seed, seeds, budget, bounded=not full), fresh, html)
+        return _profiled(specs, Settings(quick, seed, seeds, budget, bounded=not full), fresh, html, progress)
     spec = NetworkSpec(
         network.model.layer if isinstance(network, Run) else network,
         input_size=input_size,
@@ -249,21 +252,37 @@ def profile(
         weights=weights,
     )
     settings = Settings(quick, seed, seeds, budget, train_minutes, bounded=not full)
-    return _profiled([spec], settings, fresh, html)
+    return _profiled([spec], settings, fresh, html, progress)
 
 
 _SPEC = (*DEFAULT_SIZES, "parameters", "count", "advice", "weights")
 
 
 def compare(*networks: Any, quick: bool = False, seed: int = 0, seeds: int | None = None, **more: Any) -> Profile:
-    """Profile several networks side by side: each a name, file, class or module, or a `NetworkSpec`."""
+    """Profile several networks side by side: each a name, file, class or module, or a `NetworkSpec`.
+
+    Parameters
+    ----------
+    networks
+        Two or more; those with weights of their own keep their sizes.
+    quick, seed, seeds
+        As `profile` takes them.
+    more
+        The other parameters of `profile`, of all networks alike: ``parameters=4000``, ``train_minutes=10``, ..
+
+    Examples
+    --------
+    >>> import mnemoscope as ms
+    >>> found = ms.compare("lstm", "gru", parameters=4000, quick=True)  # doctest: +SKIP
+    >>> found.export("paper")  # doctest: +SKIP
+    """
     if len(networks) < 2:
         raise expected("compare", "called with at least two networks", list(networks))
     own: dict[str, Any] = {name: more.pop(name) for name in _SPEC if name in more}
     budget, fresh, html = more.pop("budget", None), more.pop("fresh", False), more.pop("html", None)
-    minutes, full = more.pop("train_minutes", None), more.pop("full", False)
+    minutes, full, progress = more.pop("train_minutes", None), more.pop("full", False), more.pop("progress", True)
     specs = [each if isinstance(each, NetworkSpec) else _spec(each, own, more) for each in networks]
-    return _profiled(specs, Settings(quick, seed, seeds, budget, minutes, bounded=not full), fresh, html)
+    return _profiled(specs, Settings(quick, seed, seeds, budget, minutes, bounded=not full), fresh, html, progress)
 
 
 def _spec(network: Any, sizes: Mapping[str, Any], options: Mapping[str, Any]) -> NetworkSpec:
@@ -272,11 +291,12 @@ def _spec(network: Any, sizes: Mapping[str, Any], options: Mapping[str, Any]) ->
     return bare if bare.trained and not options else NetworkSpec(network, **sizes, options=options)
 
 
-def _profiled(specs: Sequence[NetworkSpec], settings: Settings, fresh: bool, html: Any) -> Profile:
+def _profiled(specs: Sequence[NetworkSpec], settings: Settings, fresh: bool, html: Any, progress: bool) -> Profile:
     from mnemoscope.profiles.profiling import Profiling
+    from mnemoscope.profiles.progress import Lines
 
     work = Profiling(specs, settings, html=html, fresh=fresh)
-    found = work.run(python_call(specs, settings, fresh, html))
+    found = work.run(python_call(specs, settings, fresh, html), Lines(work.label) if progress else None)
     if found.interrupted and html is None:
         raise KeyboardInterrupt
     return found

@@ -10,6 +10,7 @@ from mnemoscope.nn import NetworkSpec
 from mnemoscope.profiles.atlas import references as atlas
 from mnemoscope.profiles.page import keyed
 from mnemoscope.profiles.profile import Profile
+from mnemoscope.profiles.progress import Progress
 from mnemoscope.profiles.results import Store, beside
 from mnemoscope.profiles.row import Row
 from mnemoscope.profiles.runner import Piece, Runner, Settings, Watch
@@ -74,16 +75,20 @@ class Profiling:
             found += [(f"{self.references.label(piece)} (reference)", piece) for piece in self.references.plan()]
         return found
 
-    def run(self, command: str, watch: Watch | None = None) -> Profile:
+    def run(self, command: str, progress: Progress | None = None) -> Profile:
         """Measure, set what was found beside the references, and write the page.
 
         Parameters
         ----------
         command
             What makes the profile again.
-        watch
-            Called with every piece of work.
+        progress
+            Told of every piece of work.
         """
+        watch = None if progress is None else progress.watch
+        if progress is not None:
+            for runner in filter(None, (self.runner, self.references)):
+                runner.say = progress.say
         own = keyed(self.runner.run(watch))
         others = keyed(self._beside(watch), [row.key for row in own])
         measured = self.references is not None

@@ -19,7 +19,7 @@ from mnemoscope.profiles.budget import ENOUGH_SEEDS, ceiling, judgements_by_sect
 from mnemoscope.profiles.checks import brief, check_network
 from mnemoscope.profiles.results import SeedResult, Store, merge, seed_result, without_result
 from mnemoscope.profiles.row import NetworkFacts, Row, RowSettings, SectionRow
-from mnemoscope.profiles.section import Context, ProfileSection, all_sections
+from mnemoscope.profiles.section import Context, ProfileSection, all_sections, unheard
 from mnemoscope.profiles.subject import facts_of, fingerprint, network_words, spell
 
 __all__ = ["Piece", "Runner", "Settings", "Subject", "Watch"]
@@ -129,6 +129,8 @@ class Runner:
         Whether somebody stopped it.
     stopped
         Whether the budget was used up before the end.
+    say
+        Told in words, where somebody listens, of what happens within a piece that takes minutes.
     references
         Rows that the networks are judged beside, by which further seeds are chosen; None: nothing is judged yet.
     """
@@ -147,6 +149,7 @@ class Runner:
         self.interrupted = False
         self.stopped = False
         self.references: Sequence[Row] = ()
+        self.say: Callable[[str], None] = unheard
         self.sections = tuple(all_sections())
         self.subjects: list[Subject] = []
         self._spent = 0.0
@@ -270,6 +273,7 @@ class Runner:
             make=make,
             train_minutes=self.settings.train_minutes,
             rivals=len(self.subjects),
+            say=self.say,
             folder=None if self.store.folder is None else self.store.folder / subject.fingerprint[:16],
             prepare=self._prepare,
             grown=_grown(subject.network),

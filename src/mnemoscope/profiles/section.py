@@ -47,6 +47,7 @@ __all__ = [
     "all_sections",
     "judged_quantities",
     "section",
+    "unheard",
 ]
 
 
@@ -149,6 +150,10 @@ _LONGEST = 20.0
 """Seconds after which a section of a memory that grows is left out."""
 
 
+def unheard(text: str) -> None:
+    """Take words that nobody listens to."""
+
+
 def _as_it_is(network: Any) -> Any:
     return network
 
@@ -177,6 +182,8 @@ class Context:
         Where a section may keep what it has so far, and find it again; None: nowhere.
     prepare
         Prepares a network for measures, once for all of them; by default it stays as it is.
+    say
+        Told in words of what happens within a piece that takes minutes.
     grown
         Numbers in the state of a memory that grows, with the room that measures give it; None for all others.
     """
@@ -190,6 +197,7 @@ class Context:
     rivals: int = 1
     folder: Path | None = None
     prepare: Callable[[Any], Any] = _as_it_is
+    say: Callable[[str], None] = unheard
     grown: int | None = None
 
     @property

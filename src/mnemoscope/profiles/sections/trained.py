@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from mnemoscope.core.errors import UserError
@@ -143,7 +143,8 @@ class Trained(ProfileSection):
                 if place not in failed:
                     twins = sum(other.folder == context.folder for other in contexts[:place])
                     searches[place] = _search(task, context, steps, twins)
-            for place, result in _take_turns(searches, left).items():
+            when = f"task {i + 1} of {len(TASKS)}, at most {minutes - spent / 60:.0f} min left"
+            for place, result in _take_turns(searches, left, contexts[0].say, when).items():
                 if isinstance(result, Exception):
                     failed[place] = result
                 else:
@@ -226,8 +227,8 @@ def _search(task: TrainedTask, context: Context, steps: int, twins: int) -> Any:
     )
 
 
-def _take_turns(searches: Mapping[int, Any], minutes: float) -> dict[int, Any]:
-    """Return what each search found, or what its network raised."""
+def _take_turns(searches: Mapping[int, Any], minutes: float, say: Callable[[str], None], after: str) -> dict[int, Any]:
+    """Return what each search found, or what its network raised; `say` hears of every level, and `after` it."""
     from mnemoscope.training import take_turns
 
     failed: dict[int, Exception] = {}
@@ -236,7 +237,11 @@ def _take_turns(searches: Mapping[int, Any], minutes: float) -> dict[int, Any]:
     def note(search: Any, error: Exception) -> None:
         failed[places[id(search)]] = error
 
-    found = take_turns(list(searches.values()), minutes=minutes, on_error=note)
+    def tell(search: Any, level: Mapping[str, Any]) -> None:
+        task, word = search.settings.task, "mastered" if level["mastered"] else "not mastered"
+        say(f"{search.builder.label} on {task.name}, {task.difficulty} {level['level']}: {word}; {after}")
+
+    found = take_turns(list(searches.values()), minutes=minutes, on_level=tell, on_error=note)
     return {**dict(zip(searches, found, strict=True)), **failed}
 
 
