@@ -19,7 +19,7 @@ __all__ = ["data"]
 
 _MEANINGS = {
     "checked": "the published file, by its SHA-256",
-    "not checked": "of the published size; its SHA-256 is not known to us",
+    "not checked": "of the published size where that is known; its SHA-256 is not known to us",
     "altered": "not the published file",
     "damaged": "cannot be read",
     "missing": "not found",

@@ -207,7 +207,7 @@ def example(task: Task, batch: Batch) -> dict[str, Any]:
     """Return the first sequence of a batch, ready for JSON: symbols by their number."""
     from mnemoscope.nn.panels import Panels
 
-    steps = int(batch.lengths[0])
+    steps = int(batch.ends[0])
     panels = isinstance(batch.inputs, Panels)  # images are said by their numbers
     inputs = (batch.inputs.index if panels else batch.inputs)[:steps, 0]
     symbols = task.glyphs() is not None and inputs.ndim == 2

@@ -39,7 +39,7 @@ class Task(Problem):
         As every `Problem` has them.
     kind
         What the targets are, and so the loss: ``"classification"`` (cross entropy of logits), ``"relational"`` (the
-        same, one answer for a sequence of images), ``"regression"`` (mean squared error) or ``"binary"`` (binary cross
+        same, one answer for a sequence of images), ``"pairs"`` (the same, one answer for two sequences), ``"regression"`` (mean squared error) or ``"binary"`` (binary cross
         entropy of logits, one per number).
     metric
         The score in words.
@@ -86,7 +86,7 @@ class Task(Problem):
     @property
     def classifies(self) -> bool:
         """Whether an answer is one of several classes."""
-        return self.kind in ("classification", "relational")
+        return self.kind in ("classification", "relational", "pairs")
 
     @property
     def embedding(self) -> int | None:
@@ -188,7 +188,7 @@ class Task(Problem):
         """Return answers and targets of the steps that count, one row each."""
         output = self._flat(output, batch)
         if batch.per_sequence:
-            answers = output if output.ndim == 2 else last_step(output, batch.lengths)
+            answers = output if output.ndim == 2 else last_step(output, batch.ends)
             return (answers if self.classifies else answers.squeeze(-1)), batch.targets
         return output[mask], batch.targets[mask]
 

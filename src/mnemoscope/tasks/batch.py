@@ -27,7 +27,7 @@ class Batch(NamedTuple):
     mask
         (time, batch): the steps that the loss counts. With one target per sequence: its last step.
     lengths
-        (batch,): where each sequence ends.
+        (batch,): where each sequence ends; (batch, 2) of tasks of kind ``"pairs"``, whose inputs are (time, batch, 2).
     """
 
     inputs: Any
@@ -44,6 +44,11 @@ class Batch(NamedTuple):
     def per_sequence(self) -> bool:
         """Whether there is one target per sequence instead of one per step."""
         return self.targets.ndim == 1
+
+    @property
+    def ends(self) -> Int64[Tensor, " batch"]:
+        """How many steps there are until a sequence is answered: its length; of a pair all."""
+        return self.lengths if self.lengths.ndim == 1 else torch.full_like(self.lengths[:, 0], len(self.mask))
 
     def to(self, device: torch.device | str) -> Batch:
         """Return the batch on another device."""

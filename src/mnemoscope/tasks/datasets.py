@@ -14,7 +14,7 @@ from typing import Any
 from mnemoscope.core.errors import UserError, expected
 from mnemoscope.tasks.reading import Damaged, content, pictures
 
-__all__ = ["DATASETS", "VARIABLE", "DataFile", "Dataset", "data_folder", "find", "read", "state"]
+__all__ = ["DATASETS", "VARIABLE", "DataFile", "Dataset", "data_folder", "find", "is_there", "read", "state"]
 
 VARIABLE = "MNEMOSCOPE_DATA"
 
@@ -28,7 +28,7 @@ class DataFile:
     name
         As it is published, without ``.gz``.
     size
-        Of the content in bytes, where one version is used by everybody.
+        Of the content in bytes; None where nobody has published it.
     sha256
         Of the content, where we have seen it.
     others
@@ -38,7 +38,7 @@ class DataFile:
     """
 
     name: str
-    size: int
+    size: int | None
     sha256: str | None = None
     others: tuple[str, ...] = ()
     folder: bool = False
@@ -125,8 +125,26 @@ _SYMBOLS = Dataset(
         *("same-different", "same-different-6", "separated-inputs", "transitive-comparison"),
     ),
 )
+_CIFAR = Dataset(
+    "cifar10",
+    "CIFAR-10 (binary version)",
+    tuple(DataFile(f"{name}.bin", 30_730_000) for name in (*(f"data_batch_{i}" for i in range(1, 6)), "test_batch")),
+    ("cifar-10-batches-bin", "cifar10", "cifar-10"),
+    "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
+    "none stated; cite Krizhevsky 2009",
+    ("scifar",),
+)
+_AAN = Dataset(
+    "aan",
+    "ACL Anthology Network pairs",
+    tuple(DataFile(f"new_aan_pairs.{part}.tsv", None) for part in ("train", "eval", "test")),
+    ("aan", "tsv_data", "lra_release/tsv_data", "lra_release/lra_release/tsv_data"),
+    "https://storage.googleapis.com/long-range-arena/lra_release.gz, folder tsv_data",
+    "see the terms of the ACL Anthology Network",
+    ("retrieval",),
+)
 
-DATASETS = {dataset.name: dataset for dataset in (_MNIST, _SHAKESPEARE, _PTB, _SYMBOLS)}
+DATASETS = {dataset.name: dataset for dataset in (_MNIST, _SHAKESPEARE, _PTB, _SYMBOLS, _CIFAR, _AAN)}
 """Every data set by its name."""
 
 
@@ -148,6 +166,12 @@ def find(dataset: Dataset, file: DataFile, folder: Path) -> Path | None:
     names = [name + ending for name in (file.name, *file.others) for ending in ("", ".gz")]
     places = (folder / below / name for below in ("", *dataset.folders) for name in names)
     return next((place for place in places if (place.is_dir() if file.folder else place.is_file())), None)
+
+
+def is_there(name: str) -> bool:
+    """Return whether all files of a data set are in the folder that MNEMOSCOPE_DATA names."""
+    folder = data_folder(None)
+    return folder is not None and all(find(DATASETS[name], file, folder) for file in DATASETS[name].files)
 
 
 def read(dataset: Dataset, file: DataFile, folder: Path | None, verify: bool) -> bytes:
@@ -173,7 +197,7 @@ def _difference(file: DataFile, path: Path, found: bytes) -> str:
         digest = hashlib.sha256(found).hexdigest()
         return "" if digest == file.sha256 else f"SHA-256 {digest[:16]}.."
     # A copy of another name, with its characters set apart, has a size of its own.
-    published = len(found) == file.size or path.name.removesuffix(".gz") != file.name
+    published = file.size is None or len(found) == file.size or path.name.removesuffix(".gz") != file.name
     return "" if published else f"{len(found)} bytes instead of {file.size}"
 
 
@@ -185,12 +209,14 @@ def unsound(dataset: Dataset, path: Any, why: object) -> UserError:
 def state(dataset: Dataset, file: DataFile, folder: Path | None) -> tuple[str, Path | None]:
     """Say of a file whether it is ``"missing"``, ``"checked"``, ``"not checked"``, ``"altered"`` or ``"damaged"``.
 
-    Checked: its SHA-256 is the published one's. Not checked: we know its size only, and that is right. Altered: another
+    Checked: its SHA-256 is the published one's. Not checked: we know its size only, and that is right, or not even that. Altered: another
     SHA-256, or another size.
     """
     path = None if folder is None else find(dataset, file, folder)
     if path is None:
         return "missing", None
+    if file.size is None:
+        return "not checked", path
     try:
         found = b"".join(image for _, image in pictures(path)) if file.folder else content(path)
     except Damaged:

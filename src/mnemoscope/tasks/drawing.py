@@ -28,7 +28,7 @@ def draw_example(task: Task, batch: Batch, which: int = 0) -> chart.Chart:
     pictures = task.pictures(batch, which)
     if pictures:
         return chart.beside(*(_image(image, name) for name, image in pictures.items()))
-    steps = int(batch.lengths[which])
+    steps = int(batch.ends[which])
     mask, scored = (one[:steps, which].cpu().numpy() for one in (batch.mask, task.scored(batch)))
     names, classes = task.glyphs() or (task.input_names(), [])
     inputs = _table(batch.inputs[:steps, which], task.input_size)

@@ -31,7 +31,7 @@ class Row(NamedTuple):
 
 def example_rows(task: Task, batch: Batch, which: int = 0) -> list[Row]:
     """Return the rows of one sequence: input, target where it counts, the steps of the loss and of the score."""
-    steps = int(batch.lengths[which])
+    steps = int(batch.ends[which])
     mask = batch.mask[:steps, which].tolist()
     scored = task.scored(batch)[:steps, which].tolist()
     inputs = batch.inputs

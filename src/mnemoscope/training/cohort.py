@@ -16,7 +16,7 @@ from torch.utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflat
 from mnemoscope.nn.members import map_members
 from mnemoscope.nn.stack import Stack
 from mnemoscope.tasks import Batch, Task
-from mnemoscope.training.descent import as_real, base_rates, full_state, part, trained_parameters
+from mnemoscope.training.descent import as_real, base_rates, decaying, full_state, part, trained_parameters
 from mnemoscope.training.model import Model
 from mnemoscope.training.objective import Buffers, Loss, aligned, is_plain, quick_score, stacked_losses
 from mnemoscope.training.options import Options
@@ -67,7 +67,10 @@ class CohortStep:
         rates = [base_rates(self.base, one) for one in options]
         self.base_rates = {name: [rate[name] for rate in rates] for name in self.names}
         self.factors = [1.0] * self.size
-        self.optimiser = self.options.optimiser(as_real(self._parameters()), self._rates())
+        decays = decaying(self.base, self.options)
+        self.optimiser = self.options.optimiser(
+            as_real(self._parameters()), self._rates(), [name in decays for name in self.names]
+        )
         self.clipping = self.options.clipping
         self._recurrent = [i for i, name in enumerate(self.names) if name in self.base.recurrent_parameters]
         penalty = self.base.penalty()

@@ -21,6 +21,7 @@ __all__ = [
     "as_real",
     "autocast",
     "base_rates",
+    "decaying",
     "full_state",
     "load_weights",
     "part",
@@ -44,7 +45,8 @@ class Descent(ABC):
         self.size = 1
         self.names, self.parameters = trained_parameters(model)
         self.base_rates = base_rates(model, options)
-        self.optimiser = options.optimiser(as_real(self.parameters), [self.base_rates[name] for name in self.names])
+        rates, decays = [self.base_rates[name] for name in self.names], decaying(model, options)
+        self.optimiser = options.optimiser(as_real(self.parameters), rates, [name in decays for name in self.names])
         self.clipping = options.clipping
         self._recurrent = [i for i, name in enumerate(self.names) if name in model.recurrent_parameters]
         self._like = self.parameters[0]
@@ -152,10 +154,19 @@ def trained_parameters(model: Model) -> tuple[list[str], list[Tensor]]:
 
 def base_rates(model: Model, options: Options) -> dict[str, float]:
     """Return the rate of each parameter by name, as the network divides its parameters."""
+    return {name: float(group["lr"]) for name, group in _groups(model, options)}
+
+
+def decaying(model: Model, options: Options) -> set[str]:
+    """Return the names of the parameters that weight decay applies to: all whose group does not say otherwise."""
+    return {name for name, group in _groups(model, options) if group.get("weight_decay", 1.0)}
+
+
+def _groups(model: Model, options: Options) -> list[tuple[str, dict[str, Any]]]:
     assert options.lr is not None
     names = {id(p): name for name, p in model.named_parameters()}
-    groups = model.parameter_groups(options.lr, options.lr_orthogonal)
-    return {names[id(p)]: float(group["lr"]) for group in groups for p in group["params"]}
+    groups = model.parameter_groups(options.lr, options.lr_orthogonal, options.lr_state_space)
+    return [(names[id(p)], group) for group in groups for p in group["params"]]
 
 
 def as_real(tensors: Sequence[Any]) -> list[Any]:

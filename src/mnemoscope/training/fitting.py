@@ -46,6 +46,7 @@ def fit(
     batch_size: int = 128,
     lr: float | None = None,
     lr_orthogonal: float | None = None,
+    lr_state_space: float | None = None,
     optimizer: str = "rmsprop",
     seed: int = 0,
     readout: str | nn.Module = "linear",
@@ -71,6 +72,8 @@ def fit(
     checkpoint_seconds: float = 60.0,
     device: str | None = None,
     precision: str | None = None,
+    weight_decay: float = 0.0,
+    warmup: float = 0.0,
     loss: Loss | None = None,
     callbacks: Sequence[Callback] = (),
     progress: bool | None = None,
@@ -85,7 +88,8 @@ def fit(
     task
         A task, or the name of one.
     readout
-        ``"linear"``, ``"none"`` (the layer's outputs are the answers) or a module.
+        ``"linear"``; ``"mean"``, the same of the mean over the steps of a sequence, for one answer; ``"none"`` (the
+        layer's outputs are the answers) or a module.
     folder
         Where the run is recorded. A run that is there and has not ended goes on; one that has ended is returned.
     loss
@@ -96,7 +100,9 @@ def fit(
         Whether to show how far it is; by default on a terminal.
     root
         Instead of `folder`: a folder of runs, in which this one is found by its content.
-    iterations, batch_size, lr, lr_orthogonal, optimizer, seed, alpha, eps, momentum, betas, penalty
+    iterations, batch_size, lr, lr_orthogonal, lr_state_space, weight_decay, warmup
+        As in `Options`.
+    optimizer, seed, alpha, eps, momentum, betas, penalty
         As in `Options`.
     clip_norm, clip_value, clip_largest, schedule, patience, target, data, validate_every, validation_size, test_size
         As in `Options`.

@@ -227,6 +227,8 @@ def why_not_stacked(group: Group, loss: Loss | None) -> str | None:
         return "autocast has no batched form"
     if not getattr(models[0].layer, "causal", True):
         return "they read the future, and the ends of sequences matter to them"
+    if models[0].pool:
+        return "answers are taken from means over the steps of each sequence"
     before = torch.get_rng_state()
     try:
         step = CohortStep([deepcopy(model) for model in models[:2]], group.task, options[:2], loss)

@@ -105,6 +105,7 @@ class Loop:
         """Make one step; return the lines of the metrics when there are any, or when a checkpoint may follow."""
         if self.alive[0].source.starts:
             self.step.carry = None
+        self.step.optimiser.factor = self.options.rate_factor(self.iteration)
         losses = self.step([member.source.next() for member in self.alive])
         self.iteration += 1
         finite = True

@@ -16,6 +16,7 @@ from mnemoscope.nn.panels import Panels
 from mnemoscope.nn.registry import card, get
 from mnemoscope.nn.spec import NetworkSpec
 from mnemoscope.tasks import Task
+from mnemoscope.tasks.batch import steps_before
 from mnemoscope.tasks.control import Environment
 
 __all__ = ["Model", "build_model", "linear", "require_step", "spec_for", "task_sizes"]
@@ -35,14 +36,28 @@ class Model(nn.Module):
         A network of any kind.
     readout
         Makes answers of the layer's outputs, step by step; None when the outputs are the answers.
+    pool
+        Whether the readout gets the mean of the outputs over the steps of a sequence, for one answer.
+    pairs
+        Whether sequences come in pairs (time, batch, 2), both through the same layer: the readout gets the pooled
+        outputs a and b as [a, b, a b, a - b].
     """
 
-    def __init__(self, embedding: nn.Module | None, layer: nn.Module, readout: nn.Module | None) -> None:
+    def __init__(
+        self,
+        embedding: nn.Module | None,
+        layer: nn.Module,
+        readout: nn.Module | None,
+        *,
+        pool: bool = False,
+        pairs: bool = False,
+    ) -> None:
         super().__init__()
         self.embedding = embedding
         self.layer = adapt(layer)
         self.readout = readout
-        self.once: bool = self.layer.output_at == "once"
+        self.pool, self.pairs = pool or pairs, pairs
+        self.once: bool = self.layer.output_at == "once" or self.pool
         self._before = bool(getattr(self.layer, "batch_first", False))
         self._causal = bool(getattr(self.layer, "causal", True))
         self._vectors = len(getattr(self.layer, "input_shape", (1,))) == 1
@@ -64,17 +79,35 @@ class Model(nn.Module):
     ) -> tuple[Float[Tensor, "time batch features"], Any]:
         """Return the layer's outputs, (time, batch, features), and its last state; None where it has no state.
 
-        `lengths` matter to a layer that reads the future: others give the same up to the end of a sequence.
+        `lengths` matter to a layer that reads the future, and to a mean over the steps: others give the same up to the
+        end of a sequence.
         """
-        x = self.arranged(inputs) if self.embedding is None else self.embedding(inputs)
-        if self.once:
+        if self.pairs:
+            inputs, lengths = inputs.flatten(1, 2), None if lengths is None else lengths.flatten()
+        x = self.arranged(inputs) if self.embedding is None else self.embedding(inputs.long())
+        if self.layer.output_at == "once":
             answers: Tensor = self.layer(x.transpose(0, 1) if self._before and isinstance(x, Tensor) else x)
             return answers.unsqueeze(0), None
         ends = None if self._causal or lengths is None or bool((lengths == len(x)).all()) else lengths
         x = x.transpose(0, 1) if self._before else x
         y, state = self._run(x, hx, ends)
         y = y.transpose(0, 1) if self._before else y
-        return (y if y.ndim <= 3 else y.flatten(2)), state
+        y = y if y.ndim <= 3 else y.flatten(2)
+        return (self._pooled(y, lengths) if self.pool else y), state
+
+    def _pooled(
+        self, y: Float[Tensor, "time batch n"], lengths: Tensor | None
+    ) -> Float[Tensor, "1 sequences features"]:
+        """Return the mean over the steps of each sequence; of pairs what is compared."""
+        if lengths is None:
+            mean = y.mean(0)
+        else:
+            read = steps_before(lengths.to(y.device), len(y)).unsqueeze(-1)
+            mean = y.masked_fill(~read, 0.0).sum(0) / lengths.to(y.device, y.dtype).unsqueeze(1)
+        if self.pairs:
+            a, b = mean.view(-1, 2, mean.shape[-1]).unbind(1)
+            mean = torch.cat([a, b, a * b, a - b], -1)
+        return mean.unsqueeze(0)
 
     def _run(self, x: Tensor, hx: Any, ends: Tensor | None) -> tuple[Tensor, Any]:
         if not self.layer.stateful:
@@ -97,12 +130,15 @@ class Model(nn.Module):
         y: Tensor = hidden if self.readout is None else self.readout(hidden)
         return y.squeeze(0) if self.once else y
 
-    def parameter_groups(self, lr: float, lr_orthogonal: float | None = None) -> list[dict[str, Any]]:
+    def parameter_groups(
+        self, lr: float, lr_orthogonal: float | None = None, lr_state_space: float | None = None
+    ) -> list[dict[str, Any]]:
         """Return groups for an optimiser: as the layer divides itself, embedding and readout at the first rate."""
         others = [p for part in (self.embedding, self.readout) if part is not None for p in part.parameters()]
         if not hasattr(self.layer, "parameter_groups"):
             return [{"params": [*self.layer.parameters(), *others], "lr": lr}]
-        first, *rest = self.layer.parameter_groups(lr, lr_orthogonal)
+        more = {} if lr_state_space is None else {"lr_state_space": lr_state_space}
+        first, *rest = self.layer.parameter_groups(lr, lr_orthogonal, **more)
         return [{**first, "params": [*first["params"], *others]}, *rest]
 
     def penalty(self) -> Tensor | None:
@@ -188,7 +224,8 @@ def build_model(layer: Any, task: Task, readout: Any, generator: torch.Generator
     Parameters
     ----------
     readout
-        ``"linear"``, ``"none"`` (the layer's outputs are the answers) or a module.
+        ``"linear"``, ``"mean"`` (linear, of the mean over the steps of a sequence), ``"none"`` (the layer's outputs are
+        the answers) or a module. Tasks of pairs always take the mean.
     generator
         Draws the embedding and the readout.
     """
@@ -200,7 +237,13 @@ def build_model(layer: Any, task: Task, readout: Any, generator: torch.Generator
     layer = adapt(layer)
     like = next((p for p in layer.parameters() if p.is_floating_point()), torch.zeros(()))
     embedding = _embedding(layer, task, generator)
-    model = Model(embedding, layer, _readout(layer, task, readout, generator))
+    pairs = task.kind == "pairs"
+    if pairs and layer.output_at == "once":
+        raise expected(
+            "the network", f"one that answers at every step, for the pairs of {task.name}", Description("once")
+        )
+    made = _readout(layer, task, readout, generator)
+    model = Model(embedding, layer, made, pool=readout == "mean" and layer.output_at != "once", pairs=pairs)
     for part in (model.embedding, model.readout):
         if part is not None and part is not readout:
             part.to(device=like.device, dtype=like.dtype)
@@ -219,11 +262,11 @@ def _embedding(layer: Any, task: Task, generator: torch.Generator) -> nn.Module 
 def _readout(layer: Any, task: Task, readout: Any, generator: torch.Generator) -> nn.Module | None:
     if isinstance(readout, nn.Module):
         return readout
-    if readout not in ("linear", "none"):
-        raise expected("readout", "'linear', 'none' or a torch.nn.Module", readout)
+    if readout not in ("linear", "mean", "none"):
+        raise expected("readout", "'linear', 'mean', 'none' or a torch.nn.Module", readout)
     if readout == "none" or layer.output_at == "once":
         return None
-    return linear(layer.output_size, task.output_size, generator)
+    return linear((4 if task.kind == "pairs" else 1) * layer.output_size, task.output_size, generator)
 
 
 def _check_widths(model: Model, task: Task) -> None:

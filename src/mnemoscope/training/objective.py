@@ -92,7 +92,7 @@ class Objective:
         """
         steps, size = hidden.shape[:2]
         if batch.per_sequence:
-            ends = batch.lengths - 1
+            ends = batch.ends - 1
             return hidden[ends, torch.arange(size, device=ends.device)].unsqueeze(0), 0, batch.targets
         count, last = counted_steps(batch.mask)
         if last is not None:
@@ -191,7 +191,7 @@ def _counted(hidden: Tensor, batches: Sequence[Batch]) -> tuple[Tensor, int, Ten
     steps = hidden.shape[1]
     targets = torch.stack([batch.targets for batch in batches])
     if batches[0].per_sequence:
-        ends = torch.stack([batch.lengths for batch in batches]) - 1
+        ends = torch.stack([batch.ends for batch in batches]) - 1
         index = ends[:, None, :, None].expand(-1, -1, -1, hidden.shape[-1])
         return hidden.gather(1, index), 0, targets.unsqueeze(1), None
     lasts = {counted_steps(batch.mask)[1] for batch in batches}

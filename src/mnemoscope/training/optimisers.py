@@ -1,4 +1,4 @@
-"""RMSprop and Adam as a few operations on one vector, of one network or of many stacked ones with rates of their own.
+"""RMSprop, Adam and AdamW as a few operations on one vector, of one network or of many stacked ones with own rates.
 
 All gradients are copied into one vector; its state is as long; the parameters take their parts of the update at the
 end. `torch.optim` does the same arithmetic parameter by parameter, and knows no rates per member of a population.
@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-__all__ = ["OPTIMISERS", "Adam", "Clipping", "Optimiser", "RMSprop"]
+__all__ = ["OPTIMISERS", "Adam", "AdamW", "Clipping", "Optimiser", "RMSprop"]
 
 
 class Optimiser(ABC):
@@ -28,11 +28,15 @@ class Optimiser(ABC):
         For each parameter its learning rate; of stacked ones a vector, one per member.
     """
 
+    factor: float
+    """What all rates are multiplied by at this step: what a schedule says."""
+
     names: ClassVar[tuple[str, ...]]
     """Of the vectors that it keeps from step to step."""
 
     def __init__(self, parameters: Sequence[Tensor], rates: Sequence[float | Tensor]) -> None:
         self.parameters = list(parameters)
+        self.factor = 1.0
         first = self.parameters[0]
         size = sum(p.numel() for p in self.parameters)
         self.gradient = torch.zeros(size, dtype=first.dtype, device=first.device)
@@ -67,7 +71,7 @@ class Optimiser(ABC):
     def step(self) -> None:
         """Move the parameters by what was taken."""
         self.direct()
-        self.update.mul_(self.rate).neg_()
+        self.update.mul_(self.rate).mul_(-self.factor)
         torch._foreach_add_(self.parameters, self._updates)
 
     @abstractmethod
@@ -169,7 +173,37 @@ class Adam(Optimiser):
         return {"betas": self.betas, "eps": self.eps}
 
 
-OPTIMISERS: dict[str, type[Optimiser]] = {"rmsprop": RMSprop, "adam": Adam}
+class AdamW(Adam):
+    """Adam with decoupled decay: p <- p - lr (m' / (sqrt(v') + eps) + decay p), for the parameters that decay."""
+
+    def __init__(
+        self,
+        parameters: Sequence[Tensor],
+        rates: Sequence[float | Tensor],
+        *,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        decays: Sequence[bool] | None = None,
+    ) -> None:
+        self.weight_decay = weight_decay
+        self.decays = [True] * len(parameters) if decays is None else list(decays)
+        super().__init__(parameters, rates, betas=betas, eps=eps)
+
+    def direct(self) -> None:
+        """Write the direction, with what decays."""
+        super().direct()
+        if self.weight_decay and any(self.decays):
+            pairs = zip(self._updates, self.parameters, self.decays, strict=True)
+            updates, parameters = zip(*((u, p) for u, p, decays in pairs if decays), strict=True)
+            torch._foreach_add_(updates, parameters, alpha=self.weight_decay)
+
+    def settings(self) -> dict[str, Any]:
+        """Return betas, eps, the decay and what it applies to."""
+        return {**super().settings(), "weight_decay": self.weight_decay, "decays": self.decays}
+
+
+OPTIMISERS: dict[str, type[Optimiser]] = {"rmsprop": RMSprop, "adam": Adam, "adamw": AdamW}
 
 _TINY = 1e-6
 """As torch.nn.utils.clip_grad_norm_ adds it to the norm."""

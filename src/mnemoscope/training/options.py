@@ -13,7 +13,7 @@ import torch
 from mnemoscope.core.errors import Description, UserError, choice, expected, nearest, positive_int
 from mnemoscope.core.seeds import check_seed
 from mnemoscope.training.optimisers import OPTIMISERS, Clipping, Optimiser
-from mnemoscope.training.schedule import Plateau, plateau
+from mnemoscope.training.schedule import COSINE, Plateau, plateau
 
 __all__ = ["DATA", "PRECISIONS", "Options"]
 
@@ -34,18 +34,24 @@ class Options:
         Steps of the optimiser, at most.
     batch_size
         Sequences per step.
-    lr, lr_orthogonal
-        Learning rates; that of orthogonal maps is a tenth by default.
+    lr, lr_orthogonal, lr_state_space
+        Learning rates; that of orthogonal maps is a tenth by default, that of state-space matrices the same.
     optimizer
-        ``"rmsprop"`` (with `alpha`, `eps`, `momentum`) or ``"adam"`` (with `betas`, `eps`).
+        ``"rmsprop"`` (with `alpha`, `eps`, `momentum`), ``"adam"`` (with `betas`, `eps`) or ``"adamw"`` (the same, with
+        `weight_decay`, which the matrices of state-space networks are spared).
     seed
         Draws the batches, the validation and test sets, the readout, and what the network draws in training.
     penalty
         What the penalty of the network is multiplied by before it is added to the loss.
     clip_norm, clip_value, clip_largest
         Clipping: of the norm, of every entry, of the largest entry of each recurrent matrix (it is scaled).
+    weight_decay
+        Decoupled decay of AdamW: at each step parameters lose their rate times this of themselves.
     schedule
-        ``"ziv"``, ``"halve"``, a `Plateau` or a table of its settings.
+        ``"ziv"``, ``"halve"``, a `Plateau` or a table of its settings; or ``"cosine"``: rates fall to zero at the last
+        iteration as half a period of a cosine.
+    warmup
+        Share of the iterations in which rates rise from zero in a line.
     patience
         Stop after so many validations without a lower loss.
     target
@@ -72,6 +78,7 @@ class Options:
     batch_size: int = 128
     lr: float | None = None
     lr_orthogonal: float | None = None
+    lr_state_space: float | None = None
     optimizer: str = "rmsprop"
     seed: int = 0
     alpha: float = 0.99
@@ -95,6 +102,8 @@ class Options:
     checkpoint_seconds: float = 60.0
     device: str | None = None
     precision: str | None = None
+    weight_decay: float = 0.0
+    warmup: float = 0.0
 
     def __post_init__(self) -> None:
         """Check every setting, and put in the values of those that depend on others."""
@@ -103,8 +112,9 @@ class Options:
         self._check_wholes()
         self._check_reals()
         self._check_names()
-        self._set("schedule", plateau(self.schedule, self.patience))
-        if self.validate_every == 0 and (self.schedule is not None or self.target is not None):
+        if self.schedule != COSINE or self.patience is not None:
+            self._set("schedule", plateau(self.schedule, self.patience))
+        if self.validate_every == 0 and (self.plateau is not None or self.target is not None):
             raise UserError("validate_every must be above 0 where a schedule, patience or target looks at it, got 0")
         often = max(1, min(_OFTEN, self.iterations // _LOGS))
         self._set("log_every", often if self.log_every is None else positive_int("log_every", self.log_every))
@@ -120,10 +130,17 @@ class Options:
                 positive_int(name, value)
 
     def _check_reals(self) -> None:
-        for name in ("lr", "lr_orthogonal", "penalty", "momentum"):
+        for name in ("lr", "lr_orthogonal", "lr_state_space", "penalty", "momentum", "weight_decay"):
             _check_number(name, getattr(self, name), lambda value: value >= 0, "a finite number that is not negative")
         for name in ("eps", "clip_norm", "clip_value", "clip_largest", "checkpoint_seconds"):
             _check_number(name, getattr(self, name), lambda value: value > 0, "a number above zero")
+        _check_number(
+            "warmup", self.warmup, lambda value: 0 <= value < 1, "a share of the iterations, from 0 to below 1"
+        )
+        if self.weight_decay and self.optimizer != "adamw":
+            raise UserError(
+                f"weight_decay must be 0 unless optimizer is 'adamw', got {self.weight_decay} with {self.optimizer!r}"
+            )
         _check_number("target", self.target, lambda value: value <= 1, "a score of at most 1")
         self._check_averages()
 
@@ -151,17 +168,27 @@ class Options:
 
     def to_dict(self) -> dict[str, Any]:
         """Return what decides the numbers, ready for JSON: not how often is written, nor where it is computed."""
-        left_out = ("checkpoint_every", "checkpoint_seconds", "device", "patience")
+        left_out = ["checkpoint_every", "checkpoint_seconds", "device", "patience"]
+        # Of later date: where they are not used, runs keep the names that they had.
+        left_out += [name for name in ("lr_state_space", "weight_decay", "warmup") if not getattr(self, name)]
         found = {name: getattr(self, name) for name in self.names() if name not in left_out}
         found["betas"] = list(self.betas)
-        found["schedule"] = None if self.plateau is None else dataclasses.asdict(self.plateau)
+        found["schedule"] = self.schedule if self.plateau is None else dataclasses.asdict(self.plateau)
         return found
 
     @property
     def plateau(self) -> Plateau | None:
-        """The schedule."""
-        assert self.schedule is None or isinstance(self.schedule, Plateau)
-        return self.schedule
+        """The schedule that follows validation, where there is one."""
+        return self.schedule if isinstance(self.schedule, Plateau) else None
+
+    def rate_factor(self, step: int) -> float:
+        """Return what rates are multiplied by at a step, counted from 0, whatever validation says."""
+        rising = self.warmup * self.iterations
+        if step < rising:
+            return (step + 1) / (rising + 1)
+        if self.schedule != COSINE:
+            return 1.0
+        return 0.5 * (1 + math.cos(math.pi * (step - rising) / (self.iterations - rising)))
 
     @property
     def clipping(self) -> Clipping | None:
@@ -169,11 +196,13 @@ class Options:
         made = Clipping(self.clip_norm, self.clip_value, self.clip_largest)
         return None if made == Clipping() else made
 
-    def optimiser(self, parameters: list[torch.Tensor], rates: list[Any]) -> Optimiser:
-        """Return the optimiser of some parameters."""
+    def optimiser(self, parameters: list[torch.Tensor], rates: list[Any], decays: list[bool]) -> Optimiser:
+        """Return the optimiser of some parameters; `decays`: which of them weight decay applies to."""
         own: dict[str, Any] = {"alpha": self.alpha, "eps": self.eps, "momentum": self.momentum}
-        if self.optimizer == "adam":
+        if self.optimizer != "rmsprop":
             own = {"betas": self.betas, "eps": self.eps}
+        if self.optimizer == "adamw":
+            own |= {"weight_decay": self.weight_decay, "decays": decays}
         return OPTIMISERS[self.optimizer](parameters, rates, **own)
 
     def _check_averages(self) -> None:

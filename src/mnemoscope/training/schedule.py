@@ -8,7 +8,10 @@ from typing import Any
 
 from mnemoscope.core.errors import choice, expected, positive_int
 
-__all__ = ["SCHEDULES", "Plateau", "Watch", "plateau"]
+__all__ = ["COSINE", "SCHEDULES", "Plateau", "Watch", "plateau"]
+
+COSINE = "cosine"
+"""Schedule that follows the step alone, not validation."""
 
 
 def _number(value: Any) -> bool:
@@ -75,7 +78,7 @@ def plateau(schedule: Any, patience: int | None) -> Plateau | None:
         return Plateau(**schedule)
     if not isinstance(schedule, str):
         raise expected("schedule", "a name, a Plateau or a table of its settings", schedule)
-    return SCHEDULES[choice("schedule", schedule, SCHEDULES)]
+    return SCHEDULES[choice("schedule", schedule, (*SCHEDULES, COSINE))]
 
 
 @dataclass

@@ -9,7 +9,7 @@ import numpy as np
 
 from mnemoscope.studies.machinery.displays import Row
 from mnemoscope.studies.machinery.study import Outcome, RunSpec
-from mnemoscope.tasks.datasets import DATASETS, data_folder, find
+from mnemoscope.tasks.datasets import is_there
 
 __all__ = [
     "ATTENTIVE",
@@ -163,7 +163,7 @@ _COURSE = ("iterations", "epochs", "validate_every", "validation_size", "test_si
 def text(scale: Mapping[str, Any]) -> dict[str, Any]:
     """Return the text of a run: the treebank where the user has it, else Tiny Shakespeare, else a drawn one."""
     for task, dataset in (("ptb", "ptb"), ("shakespeare", "tinyshakespeare")):
-        if not scale.get("stand_in") and _is_there(dataset):
+        if not scale.get("stand_in") and is_there(dataset):
             return {"task": task, "data": "stream"}
     return {"task": "shakespeare", "data": "stream", "stand_in": True}
 
@@ -171,13 +171,8 @@ def text(scale: Mapping[str, Any]) -> dict[str, Any]:
 def digits(scale: Mapping[str, Any]) -> dict[str, Any]:
     """Return the digits of a run: the user's, else drawn ones."""
     return (
-        {"task": "pmnist"} if not scale.get("stand_in") and _is_there("mnist") else {"task": "pmnist", "stand_in": True}
+        {"task": "pmnist"} if not scale.get("stand_in") and is_there("mnist") else {"task": "pmnist", "stand_in": True}
     )
-
-
-def _is_there(name: str) -> bool:
-    folder = data_folder(None)
-    return folder is not None and all(find(DATASETS[name], file, folder) for file in DATASETS[name].files)
 
 
 def curve_rows(outcome: Outcome, column: str, **facts: Any) -> list[Row]:

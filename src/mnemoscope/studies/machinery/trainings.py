@@ -194,7 +194,7 @@ def _score_on_training(run: Run, data: Source) -> float:
     parts, task = list(data.held_out("train")), run.task
     assert isinstance(task, tasks.Task)
     with torch.no_grad():
-        right = sum(part.size * task.score(run.model(part.inputs)[0], part) for part in parts)
+        right = sum(part.size * task.score(run.model(part.inputs, None, part.lengths)[0], part) for part in parts)
     return right / sum(part.size for part in parts)
 
 
