@@ -16,13 +16,17 @@ SETTINGS = {
     "dyck": {"depth": 3, "kinds": 2, "length": 17},
     "group-composition": {"length": 11, "group": "S3"},
     "lag-copy": {"lag": 3, "length": 8},
+    "listops": {"longest": 24, "shortest": 3},
     "matrix-copy": {"longest": 4},
     "matrix-recall": {"items": 4},
     "mnist": {"grid": 2},
     "mqar": {"pairs": 3, "length": 14, "vocabulary": 10},
     "parity": {"length": 6},
+    "pathfinder": {"side": 14, "dashes": 2, "distractors": 1, "examples": 64},
     "pmnist": {"side": 6},
     "ptb": {"length": 12},
+    "retrieval": {"length": 20},
+    "scifar": {"side": 5},
     "selective-copy": {"symbols": 3, "length": 9, "alphabet": 4},
     "shakespeare": {"length": 12},
     "sinus": {"length": 5},
@@ -54,7 +58,7 @@ def spread(task, batch, answers):
         return answers
     output = torch.randn(*batch.mask.shape, task.output_size, generator=torch.Generator().manual_seed(1))
     output = output.to(answers.dtype)
-    for number, length in enumerate(batch.lengths.tolist()):
+    for number, length in enumerate(batch.ends.tolist()):
         output[length - 1, number] = answers[number]
     return output
 

@@ -1,4 +1,4 @@
-"""Small files in the formats of MNIST, Tiny Shakespeare and Penn Treebank, for tests without the real ones."""
+"""Small files in the formats of all data sets but symbol images, for tests without the real ones."""
 
 import gzip
 import os
@@ -43,6 +43,21 @@ def sentences(count, seed):
     return "".join(f" {' '.join(random.choice(words, 6))} \n" for _ in range(count))
 
 
+def photographs():
+    """Return records of CIFAR-10, a label and red, green and blue pixels, by file name."""
+    random = np.random.default_rng(5)
+    names = [f"data_batch_{number}.bin" for number in range(1, 6)] + ["test_batch.bin"]
+    labels = {name: random.integers(0, 10, (10, 1)) for name in names}
+    return {name: np.concatenate([labels[name], random.integers(0, 256, (10, 3072))], 1) for name in names}
+
+
+def pairs(part):
+    """Return lines of pairs: label, two identifiers, two texts."""
+    random = np.random.default_rng(len(part))
+    lines = [f"{random.integers(2)}.0\tA\tB\t{'ab ' * random.integers(1, 12)}\tsecond text\n" for _ in range(12)]
+    return "".join(lines).encode()
+
+
 def write_data(folder, compressed=True):
     """Write all files below a folder; images compressed or not."""
     (folder / "mnist").mkdir(parents=True)
@@ -57,4 +72,10 @@ def write_data(folder, compressed=True):
     (folder / "ptb").mkdir()
     for seed, (part, count) in enumerate({"train": 150, "valid": 40, "test": 30}.items()):
         (folder / "ptb" / f"ptb.{part}.txt").write_text(sentences(count, seed))
+    (folder / "cifar10").mkdir()
+    for name, records in photographs().items():
+        (folder / "cifar10" / name).write_bytes(records.astype(np.uint8).tobytes())
+    (folder / "aan").mkdir()
+    for part in ("train", "eval", "test"):
+        (folder / "aan" / f"new_aan_pairs.{part}.tsv").write_bytes(pairs(part))
     return folder

@@ -39,8 +39,8 @@ class Task(Problem):
         As every `Problem` has them.
     kind
         What the targets are, and so the loss: ``"classification"`` (cross entropy of logits), ``"relational"`` (the
-        same, one answer for a sequence of images), ``"pairs"`` (the same, one answer for two sequences), ``"regression"`` (mean squared error) or ``"binary"`` (binary cross
-        entropy of logits, one per number).
+        same, one answer for a sequence of images), ``"pairs"`` (the same, one answer for two sequences),
+        ``"regression"`` (mean squared error) or ``"binary"`` (binary cross entropy of logits, one per number).
     metric
         The score in words.
     naive

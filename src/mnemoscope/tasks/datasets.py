@@ -209,8 +209,8 @@ def unsound(dataset: Dataset, path: Any, why: object) -> UserError:
 def state(dataset: Dataset, file: DataFile, folder: Path | None) -> tuple[str, Path | None]:
     """Say of a file whether it is ``"missing"``, ``"checked"``, ``"not checked"``, ``"altered"`` or ``"damaged"``.
 
-    Checked: its SHA-256 is the published one's. Not checked: we know its size only, and that is right, or not even that. Altered: another
-    SHA-256, or another size.
+    Checked: its SHA-256 is the published one's. Not checked: we know its size only, and that is right, or not even
+    that. Altered: another SHA-256, or another size.
     """
     path = None if folder is None else find(dataset, file, folder)
     if path is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -168,12 +169,12 @@ def _sets(own: ListOps, seed: int, sizes: tuple[int, int, int]) -> Splits:
         first = _first_of_each(parts[0])
         if len(first) == known:
             raise UserError(
-                f"there are no {sum(sizes)} different lists of fewer than {own.longest} symbols: raise longest, or take "
-                "data='fresh'"
+                f"there are no {sum(sizes)} different lists of fewer than {own.longest} symbols: raise longest, or "
+                "take data='fresh'"
             )
         parts = tuple(part[first] for part in parts)
     bounds = np.cumsum([0, *sizes])
-    sets = [tuple(part[a:b] for part in parts) for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+    sets = [tuple(part[a:b] for part in parts) for a, b in pairwise(bounds)]
     return Splits(*(_batch(tokens.T, lengths, answers) for tokens, lengths, answers in sets))
 
 

@@ -1,8 +1,8 @@
 """Exact distribution of length and answer of random nested lists, by generating functions.
 
-With q_v(z) = sum over lengths of P(length, answer v) z^length for one argument, k independent arguments have products of
-these for their generating functions: largest answer at most t has (q_0 + .. + q_t)^k, sums modulo 10 a discrete Fourier
-transform, medians a multinomial sum. The functions are evaluated on a circle in the complex plane and transformed back.
+With q_v(z) = sum over lengths of P(length, answer v) z^length for one argument, k independent arguments have products
+of these for their generating functions: the largest is at most t by (q_0 + .. + q_t)^k, sums modulo 10 are a discrete
+Fourier transform, medians a multinomial sum. The functions are evaluated on a circle and transformed back.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def length_chances(longest: int, depth: int, arguments: int) -> Float64[np.ndarr
 
 
 @lru_cache(maxsize=16)
-def answer_chances(shortest: int, longest: int, depth: int, arguments: int) -> Float64[np.ndarray, "10"]:
+def answer_chances(shortest: int, longest: int, depth: int, arguments: int) -> Float64[np.ndarray, " digits"]:
     """Return P(answer = 0, .., 9) of a list whose length is above `shortest` and below `longest`."""
     z, radius = _circle(longest)
     q = np.repeat(z[None] / _DIGITS, _DIGITS, 0)

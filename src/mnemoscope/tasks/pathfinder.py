@@ -53,8 +53,8 @@ class Pathfinder(Task):
     -----
     The published pictures are rendered by a program of their own; ours [o] have dashes of two or three pixels with gaps
     of one, turns of at most 0.4 radians from dash to dash, and discs of radius 1.5. In every picture the ends could
-    have had the discs either way, equally far apart within a quarter of a pixel, and a coin decided: neither ink nor distance tells
-    the class.
+    have had the discs either way, equally far apart within a quarter of a pixel, and a coin decided: neither ink nor
+    distance tells the class.
     """
 
     dashes: int = 14
@@ -122,8 +122,8 @@ class Pathfinder(Task):
             vain = 0 if len(same) else vain + 1
             if vain >= _TRIES:
                 raise UserError(
-                    f"two paths of {self.dashes} dashes hardly ever fit into {self.side} x {self.side} pixels: take fewer "
-                    "dashes or more pixels"
+                    f"two paths of {self.dashes} dashes hardly ever fit into {self.side} x {self.side} pixels: take "
+                    "fewer dashes or more pixels"
                 )
             found.append((ink[:left], same[:left]))
             left -= len(same)

@@ -204,8 +204,7 @@ def _widened(pixels: Float[Tensor, "count pixels"], side: int) -> Float[Tensor, 
 
 def _pairs(first: Int64[Tensor, "*many 2"], second: Int64[Tensor, "*many 2"]) -> Int64[Tensor, "*many 6 2"]:
     """Return the pairs of ends: the first path's, the second's, and four with one of each."""
-    shape = torch.broadcast_shapes(first.shape, second.shape)
-    first, second = first.expand(shape), second.expand(shape)
+    first, second = first + torch.zeros_like(second), second + torch.zeros_like(first)
     crossing = [torch.stack([first[..., i], second[..., j]], -1) for i in range(2) for j in range(2)]
     return torch.stack([first, second, *crossing], -2)
 
@@ -219,7 +218,7 @@ def _differences(first: Tensor, second: Tensor, side: int) -> Float[Tensor, "*ma
 def _discs(
     first: Int64[Tensor, "count 2"], second: Int64[Tensor, "count 2"], side: int, generator: torch.Generator | None
 ) -> tuple[Int64[Tensor, "count 2"], Bool[Tensor, " count"]]:
-    """Return the centres of discs, and whether they end one path: a coin between two pairs that are equally far apart."""
+    """Return the centres of discs, and whether they end one path: a coin between pairs that are equally far apart."""
     count, where = len(first), first.device
     far = _differences(first, second, side) >= _NEAR
     chosen = torch.rand(count, 8, generator=generator, device=where).masked_fill(far, -1.0).argmax(1)

@@ -1,15 +1,16 @@
-"""Retrieval: two documents, byte by byte; does one cite the other's like?"""
+"""Retrieval: pairs of documents, byte by byte, linked by a citation or not."""
 
 from __future__ import annotations
 
 import gzip
+import io
 import math
 import os
 import zlib
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import IO, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -44,7 +45,8 @@ class Retrieval(Task):
 
     Both documents go through one network as a batch of 2B; each is pooled by the mean over its steps to a vector, a and
     b, and [a, b, a b, a - b] goes to the readout: two logits for a pair. Inputs (time, batch, 2) are bytes, to embed,
-    lengths (batch, 2); a document is cut to `length`. The baseline is the entropy of the labels, the score the accuracy.
+    lengths (batch, 2); a document is cut to `length`. The baseline is the entropy of the labels, the score the
+    accuracy.
 
     Parameters
     ----------
@@ -57,8 +59,8 @@ class Retrieval(Task):
 
     Notes
     -----
-    Files: new_aan_pairs.train.tsv, .eval.tsv and .test.tsv of the Long Range Arena, one pair a line, tabs between label,
-    two identifiers and two texts.
+    Files: new_aan_pairs.train.tsv, .eval.tsv and .test.tsv of the Long Range Arena, one pair a line, tabs between
+    label, two identifiers and two texts.
     """
 
     length: int = 4000
@@ -160,7 +162,7 @@ def _read(folder: Path | None, part: str, length: int, verify: bool) -> _Pairs:
     return _Pairs(*(torch.from_numpy(array) for array in (texts, lengths, labels)))
 
 
-def _opened(path: Path) -> IO[bytes]:
+def _opened(path: Path) -> gzip.GzipFile | io.BufferedReader:
     return gzip.open(path) if path.suffix == ".gz" else path.open("rb")
 
 

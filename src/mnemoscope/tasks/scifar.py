@@ -113,7 +113,8 @@ class SequentialCIFAR(Task):
         train, _ = self._images()
         where = place(generator)
         which = torch.randint(self._trained(train), (batch,), generator=generator, device=where).cpu()
-        return _sequences(train, which).to(where)
+        drawn = _sequences(train, which)
+        return drawn._replace(inputs=drawn.inputs.contiguous()).to(where)
 
     def splits(self, seed: int = 0) -> Splits:
         """Return the training, validation and test images, which no seed changes."""
