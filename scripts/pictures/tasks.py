@@ -22,8 +22,10 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "group-composition": {},
     "identity-rules": {"images": "own"},
     "lag-copy": {},
+    "listops": {"longest": 40, "shortest": 24},
     "matrix-recall": {"items": 5},
     "mqar": {"pairs": 4, "length": 32, "vocabulary": 16},
+    "pathfinder": {},
     "start-end-similarity": {"length": 32, "symbols": 8, "alphabet": 8},
 }
 

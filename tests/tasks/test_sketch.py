@@ -106,7 +106,7 @@ def test_shades_run_from_white_to_black():
 def test_every_task_is_written_and_drawn(name, data, tmp_path):
     task = small(name, data)
     batch = task.sample(1, torch.Generator().manual_seed(0))
-    assert all(len(row.cells) == int(batch.lengths[0]) for row in example_rows(task, batch))
+    assert all(len(row.cells) == int(batch.ends[0]) for row in example_rows(task, batch))
     assert list(fold(example_rows(task, batch), 90))
     chart.save(draw_example(task, batch), tmp_path / "picture.json")
     spec = json.loads((tmp_path / "picture.json").read_text())

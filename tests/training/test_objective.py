@@ -14,9 +14,14 @@ from mnemoscope.training.model import build_model
 from mnemoscope.training.objective import Objective, counted_steps, quick_score
 from mnemoscope.training.options import Options
 
-FILES = {"smnist", "pmnist", "mnist", "shakespeare", "ptb"}
+FILES = {"smnist", "pmnist", "mnist", "shakespeare", "ptb", "scifar", "retrieval"}
 NAMES = [name for name in ms.tasks.names() if name not in FILES]
-SMALL = {"transfer-copy": {"delay": 5}, "copy": {"delay": 5}, "denoise": {"delay": 5}, "copying": {"delay": 5}}
+SMALL = {"listops": {"longest": 24, "shortest": 3}, "pathfinder": {"side": 14, "dashes": 2}} | {
+    "transfer-copy": {"delay": 5},
+    "copy": {"delay": 5},
+    "denoise": {"delay": 5},
+    "copying": {"delay": 5},
+}
 
 
 def model_of(task, seed=0):

@@ -250,7 +250,8 @@ def _drawn(task: Task, batch: Batch, width: int) -> list[str]:
 
 
 def _facts(task: Task, facts: dict[str, Any], picture: str | None) -> dict[str, str]:
-    what = {"classification": "class", "relational": "answer", "regression": "number", "binary": "bit"}[task.kind]
+    words = {"relational": "answer", "pairs": "answer", "regression": "number", "binary": "bit"}
+    what = words.get(task.kind, "class")
     size = [(task.steps, "step"), (facts["input_size"], "input"), (facts["output_size"], what)]
     settings = ", ".join(f"{name} = {_plain(value)}" for name, value in task.settings().items())
     found = {

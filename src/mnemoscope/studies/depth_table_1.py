@@ -87,9 +87,9 @@ STUDY = declared(Study(
     methods="Bidirectional S4 (LegS, GLU, N = 4 or 64, or as the table says) of depths {depths}, the "
     "mean over all steps read out; AdamW with weight decay 0.05, none on the state-space matrices, whose rate is 1e-3; "
     "rates of 0.01 (Pathfinder: 0.004), a cosine after 10% of warm-up; {seeds} seeds.",
-    cut="300 steps of 32 sequences (Pathfinder and retrieval: 16), networks of 6,000 to 7,000 parameters, N = 4, depths {depths}; "
-    "Pathfinder of 12 x 12 pixels with paths of two dashes, images of 8 x 8 pixels, ListOps of 9 to 63 symbols, 64 "
-    "bytes of each document; tested after the last step",
+    cut="300 steps of 32 sequences (Pathfinder and retrieval: 16), networks of 6,000 to 7,000 parameters, N = 4, "
+    "depths {depths}; Pathfinder of 12 x 12 pixels with paths of two dashes, images of 8 x 8 pixels, ListOps of 9 to "
+    "63 symbols, 64 bytes of each document; tested after the last step",
     caveats=(
         "Where CIFAR-10 is not there, images are digits of MNIST. The table says what was read.",
         "Where the pairs of the ACL Anthology Network are not there, retrieval is: are drawn texts about one subject?",

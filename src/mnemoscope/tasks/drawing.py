@@ -31,6 +31,7 @@ def draw_example(task: Task, batch: Batch, which: int = 0) -> chart.Chart:
     steps = int(batch.ends[which])
     mask, scored = (one[:steps, which].cpu().numpy() for one in (batch.mask, task.scored(batch)))
     names, classes = task.glyphs() or (task.input_names(), [])
+    names = ["first", "second"] if task.kind == "pairs" else names
     inputs = _table(batch.inputs[:steps, which], task.input_size)
     bound = float(np.abs(inputs).max()) or 1.0
     title = f"{task.name}: input{_answer(task, batch, which)}"

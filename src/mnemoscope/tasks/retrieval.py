@@ -119,6 +119,10 @@ class Retrieval(Task):
         """Return the pairs of the three files, which no seed changes; as bytes, to be embedded as they are."""
         return Splits(*(_batch(self._pairs(part)) for part in ("train", "eval", "test")))
 
+    def glyphs(self) -> tuple[list[str], list[str]]:
+        """The bytes as characters, what cannot be written as a dot; whether the papers are linked."""
+        return [chr(code) if 32 < code < 127 else "␣" if code == 32 else "·" for code in range(_BYTES)], ["no", "yes"]
+
     def _pairs(self, part: str) -> _Pairs:
         return _read(data_folder(self.data), part, self.length, self.verify)
 

@@ -94,6 +94,9 @@ def _panels(panels: Panels, which: int) -> list[Row]:
 
 def _inputs(task: Task, inputs: Tensor) -> list[Row]:
     glyphs = task.glyphs()
+    if glyphs is not None and task.kind == "pairs":
+        both = zip(("first", "second"), inputs.T.tolist(), strict=True)
+        return [Row(name, [glyphs[0][token] for token in tokens]) for name, tokens in both]
     if glyphs is not None:
         tokens = inputs if inputs.ndim == 1 else inputs.argmax(-1)
         return [Row("input", [glyphs[0][token] for token in tokens.tolist()])]
