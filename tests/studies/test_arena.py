@@ -13,7 +13,7 @@ from mnemoscope.studies.machinery.arena import CONFIGURATIONS, DEPTHS, network
 def test_published_counts(name, depth):
     """The table's numbers are those of the network without embedding and readout, rounded to two or three digits.
 
-    They agree to 4.0%, all but one to 3.4%: eight layers on Pathfinder have 1,352,120, where the table has 1.3M.
+    They agree to 4.0%, all but one to 3.5%: eight layers on Pathfinder have 1,352,120, where the table has 1.3M.
     """
     given = network(name, depth)
     with torch.device("meta"):
@@ -27,7 +27,7 @@ def test_published_counts(name, depth):
         )
     count = sum(parameter.numel() for parameter in layer.parameters())
     assert count == pytest.approx(
-        CONFIGURATIONS[name].parameters, rel=0.0405 if (name, depth) == ("Pathfinder", 8) else 0.034
+        CONFIGURATIONS[name].parameters, rel=0.0405 if (name, depth) == ("Pathfinder", 8) else 0.035
     )
 
 
