@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from mnemoscope.measures.gradient_paths import *
     from mnemoscope.measures.gradients import *
     from mnemoscope.measures.hankel import *
+    from mnemoscope.measures.inventory.state import *
     from mnemoscope.measures.lyapunov import *
     from mnemoscope.measures.machine_memory import *
     from mnemoscope.measures.outputs import *
@@ -64,6 +65,7 @@ _FILES = {
     "gradient_paths": ("AttentionPaths", "attention_kappa", "attention_paths", "dependency_depths"),
     "gradients": ("GradientNorms", "gradient_norms"),
     "hankel": ("HankelValues", "balanced_truncation", "hankel_singular_values"),
+    "inventory.state": ("StateInventory", "state_inventory"),
     "lyapunov": ("LyapunovExponents", "lyapunov_exponents"),
     "machine_memory": ("MemoryUse", "memory_use"),
     "outputs": ("OutputMemory", "output_memory"),

@@ -55,6 +55,7 @@ HOMES = {
     "separation-rank": "separation.rank",
     "separation-saturation": "separation.saturation",
     "spectrum": "spectral.matrix",
+    "state-inventory": "inventory.state",
     "state-tracking-witness": "tracking.witness",
     "tensor-network": "rac_graph.cut",
     "tracking": "tracking.gate",

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
 from mnemoscope.core.errors import UserError
+from mnemoscope.measures.inventory.state import idle_numbers
 
 __all__ = ["brief", "check_network", "forms_agree"]
 
@@ -19,9 +20,6 @@ _DRIVEN = 100
 
 _NAMED = 8
 """Units that are named."""
-
-_COMPARED = 2048
-"""Numbers in a state up to which each is compared with all others."""
 
 
 def check_network(network: Any, name: str) -> tuple[str, ...]:
@@ -179,22 +177,11 @@ def _idle(network: Any) -> str:
     finally:
         network.train(training)
     active = torch.stack(flat).flatten(0, 1).double()
-    moves = active.std(0) > 1e-6 * active.square().mean(0).sqrt()
-    still, same = (~moves).nonzero().flatten().tolist(), _copies(active, moves)
+    still, same = (each.nonzero().flatten().tolist() for each in idle_numbers(active))
     of = f"of the {active.shape[1]} numbers in its state"
     said = [f"{len(still)} {of} never move, whatever the input: {_named(still)}"] if still else []
     said += [f"units are redundant: {len(same)} {of} are others times a factor: {_named(same)}"] if same else []
     return "; ".join(said)
-
-
-def _copies(active: Tensor, moves: Tensor) -> list[int]:
-    """Return the numbers in a state that are an earlier one times a factor, along driven trajectories."""
-    if active.shape[1] > _COMPARED:
-        return []
-    centred = active - active.mean(0)
-    unit = torch.where(moves, centred / torch.where(moves, centred.norm(dim=0), 1.0), 0.0)
-    alike = (unit.mT @ unit).abs().triu(1) > 1 - 1e-9
-    return alike.any(0).nonzero().flatten().tolist()
 
 
 def _named(places: list[int]) -> str:

@@ -1,0 +1,1 @@
+"""Inventory of what a network carries from step to step."""

@@ -1,0 +1,145 @@
+"""Tensors that a module's forward writes into the module itself, beside the state that it returns."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils._pytree import tree_leaves
+
+from mnemoscope.core.errors import UserError
+from mnemoscope.nn.adapt.sizes import input_widths
+
+__all__ = ["Written", "written_by_forward"]
+
+_STEPS, _BATCH = 8, 3
+
+
+@dataclass(frozen=True)
+class Written:
+    """A tensor that calls of forward change, and that so carries something from one to the next.
+
+    Attributes
+    ----------
+    name
+        Of the buffer or attribute.
+    before, after
+        It after a call on 8 steps, and after one on 16.
+    axis
+        Where its examples are; -1: it has none.
+    read
+        Numbers of it on which the outputs of the next call depend, by their derivatives; None: it has none (integers).
+    """
+
+    name: str
+    before: Tensor
+    after: Tensor
+    axis: int
+    read: int | None
+
+
+def written_by_forward(module: nn.Module) -> tuple[Written, ...]:
+    """Find what forward writes, in a copy: what two calls on different inputs leave different.
+
+    What is computed once and kept, such as a map of the weights, is the same after both and is not listed.
+    """
+    twin = copy.deepcopy(module).eval()
+    for parameter in twin.parameters():
+        parameter.requires_grad_(False)
+    call = _caller(twin)
+    with torch.no_grad():
+        call(twin, _STEPS, 0)
+        first = {name: tensor.clone() for name, tensor in _tensors(twin)}
+        again = copy.deepcopy(twin)
+        call(again, 2 * _STEPS, 1)
+    later = dict(_tensors(again))
+    changed = [
+        name
+        for name, tensor in first.items()
+        if name in later and (tensor.shape != later[name].shape or not torch.equal(tensor, later[name]))
+    ]
+    return tuple(
+        Written(name.removeprefix("module."), first[name], later[name], _axis(first[name]), _read(twin, name, call))
+        for name in changed
+    )
+
+
+def _axis(tensor: Tensor) -> int:
+    return next((place for place, size in enumerate(tensor.shape) if size == _BATCH), -1)
+
+
+def _tensors(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
+    """Give buffers, and tensors that are plain attributes, by name."""
+    for prefix, part in module.named_modules():
+        own = {**part._buffers, **{name: value for name, value in vars(part).items() if not name.startswith("_")}}
+        for name, value in own.items():
+            if isinstance(value, Tensor) and not isinstance(value, nn.Parameter):
+                yield f"{prefix}.{name}" if prefix else name, value
+
+
+Caller = Callable[[nn.Module, int, int], Any]
+
+
+def _caller(module: nn.Module) -> Caller:
+    """Return how a module is called on so many steps: by its own contract, or the first way that works."""
+    like = next((p for p in module.parameters() if p.is_floating_point()), torch.zeros(()))
+    shape = tuple(getattr(module, "input_shape", ()))
+    widths = [shape] if shape else [(width.size,) for width in input_widths(module, None)]
+    batch_first = bool(getattr(module, "batch_first", True))
+
+    def caller(width: tuple[int, ...], steps: bool) -> Caller:
+        def call(owner: nn.Module, length: int, seed: int) -> Any:
+            order = (_BATCH, length) if batch_first else (length, _BATCH)
+            size = (*(order if steps else (_BATCH,)), *width)
+            x = torch.randn(size, generator=torch.Generator().manual_seed(seed)).to(like)
+            return owner(x)
+
+        return call
+
+    errors = []
+    for width in widths:
+        for steps in (True, False):
+            found = caller(width, steps)
+            try:
+                with torch.no_grad():
+                    found(copy.deepcopy(module), _STEPS, 0)
+            except Exception as error:  # a stranger's forward may fail as it likes
+                errors.append(str(error))
+                continue
+            return found
+    reason = (" ".join(errors[0].split())[:160]) if errors else "its input size is not known"
+    raise UserError(
+        f"state_inventory needs a module that can be called on a sequence, got {type(module).__name__}: {reason}"
+    )
+
+
+def _read(module: nn.Module, name: str, call: Caller) -> int | None:
+    """Return how many numbers of a tensor the outputs of the next call depend on."""
+    twin = copy.deepcopy(module)
+    prefix, _, last = name.rpartition(".")
+    owner = twin.get_submodule(prefix)
+    value = getattr(owner, last)
+    if not (value.is_floating_point() or value.is_complex()):
+        return None
+    leaf = value.detach().clone().requires_grad_()
+    if last in owner._buffers:
+        owner._buffers[last] = leaf
+    else:
+        setattr(owner, last, leaf)
+    with torch.enable_grad():
+        outputs = [each for each in tree_leaves(call(twin, _STEPS, 2)) if isinstance(each, Tensor)]
+        seen = [each for each in outputs if each.requires_grad]
+        if not seen:
+            return 0
+        generator = torch.Generator().manual_seed(3)
+        weighted = [(each * torch.randn(each.shape, generator=generator).to(each)).sum().real for each in seen]
+        total = torch.stack(weighted).sum()
+        found = torch.autograd.grad(total, leaf, allow_unused=True)[0]
+    if found is None:
+        return 0
+    axis = _axis(found)
+    return int(((found != 0).any(axis) if axis >= 0 else found != 0).sum())
