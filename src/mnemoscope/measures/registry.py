@@ -166,6 +166,8 @@ class Measure:
         Arguments of a quick look, for the ``--quick`` set; None: not part of it.
     cost
         What it costs; None: nobody said so.
+    any_module
+        Whether it also takes modules that no adapter reads as a network.
     """
 
     name: str
@@ -176,6 +178,7 @@ class Measure:
     of_network: Callable[..., Result] | None = None
     quick: Mapping[str, Any] | None = None
     cost: Cost | None = None
+    any_module: bool = False
 
     @property
     def summary(self) -> str:

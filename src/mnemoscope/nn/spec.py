@@ -218,16 +218,16 @@ class NetworkSpec:
         )
         return self._at(found.size)
 
-    def build(self) -> Any:
+    def build(self, *, as_it_is: bool = False) -> Any:
         """Return the network: with its own weights where it has any, else with those that the seed draws.
 
         The weights are those that the constructor draws from torch's generator at the state
         ``mnemoscope.core.seeds.stream(seed, "layer")``: a stream apart from those of a training's batches and a
         measure's inputs, which may have the same seed. Torch's own random numbers stay as they were. A module that
-        does not keep the contract of a network is adapted.
+        does not keep the contract of a network is adapted, unless it is asked for `as_it_is`.
         """
         try:
-            return self._built()
+            return self._built(as_it_is)
         except Advised as error:
             raise self._mended(error) from error
 
@@ -250,11 +250,11 @@ class NetworkSpec:
                 break
         return Advised(first.reason, flags, ", ".join(python))
 
-    def _built(self) -> Any:
+    def _built(self, as_it_is: bool = False) -> Any:
         from mnemoscope.nn.understanding import understood  # not needed to describe a network
 
         if isinstance(self.what, nn.Module):
-            return understood(self.what, self.advice)
+            return self.what if as_it_is else understood(self.what, self.advice)
         self.check_unchanged()
         if self.saved:
             return load(self.what)
@@ -264,6 +264,8 @@ class NetworkSpec:
             built = spec._construct()
         if self.weights is not None:
             load_weights(built.module, self.weights)
+        if as_it_is:
+            return built.module
         where = self.what if isinstance(self.what, str) else None
         return understood(built.module, self.advice, built.notes, built.input_size, self.name, where)
 

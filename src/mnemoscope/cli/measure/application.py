@@ -149,14 +149,23 @@ class Source:
         found = [read_array(path) for path in self.files[flag]]
         return found[0] if len(found) == 1 else found
 
-    def build(self) -> Any:
-        """Return the network: built with weights drawn from the seed, loaded, or made of matrices."""
+    def build(self, *, as_it_is: bool = False) -> Any:
+        """Return the network: built with weights drawn from the seed, loaded, or made of matrices.
+
+        A module that cannot be read as a network is returned as it is where that is asked for.
+        """
         if self.network is None:
             return self._linear()
         spec = NetworkSpec(self.network, seed=self.seed, **self.about)
         if spec.saved:
             self.refuse_sizes("a saved network has its own")
-        return spec.replace(**self.sizes(), options=named_values(self.option)).build()
+        whole = spec.replace(**self.sizes(), options=named_values(self.option))
+        try:
+            return whole.build()
+        except UserError:
+            if not as_it_is or self.network in NETWORKS:
+                raise
+            return whole.build(as_it_is=True)
 
     def sizes(self) -> dict[str, Any]:
         """Return the sizes that were given, as constructors name them, or raise for one that is none."""
@@ -245,13 +254,14 @@ def apply(entry: Measure, source: Source, given: Mapping[str, Any]) -> Result:
     against = _wrong_kind(entry, source.kind)
     if source.kind is not None and against is not None:
         raise UserError(f"{entry.name} cannot measure {source.network}: {against}")
-    return apply_to_network(entry, source.build(), source.seed, given)
+    return apply_to_network(entry, source.build(as_it_is=entry.any_module), source.seed, given)
 
 
 def apply_to_network(entry: Measure, network: Any, seed: int, given: Mapping[str, Any]) -> Result:
     """Compute a measure of a network."""
     function = network_function(entry)
-    reason = reason_against(entry, network, given)
+    strange = entry.any_module and not hasattr(network, "kind")
+    reason = None if strange else reason_against(entry, network, given)
     if reason is not None or function is None:
         raise UserError(f"{entry.name} cannot measure this network: {reason}")
     return function(network, **_keywords(entry, function, seed, given))

@@ -151,7 +151,7 @@ _COST = Cost(
 )
 
 
-@measure("state-inventory", kinds=("recurrent", "sequence"), quick={}, cost=_COST)
+@measure("state-inventory", kinds=("recurrent", "sequence"), quick={}, cost=_COST, any_module=True)
 def state_inventory(
     network: nn.Module | Dynamics, *, horizon: int | None = None, trajectories: int = 16, seed: int = 0
 ) -> StateInventory:
