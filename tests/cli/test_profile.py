@@ -166,7 +166,7 @@ def test_a_saved_network_is_measured_with_its_own_weights(call, folder, fake):
 def test_a_users_class_and_its_arguments(call, fake):
     done = call("profile", "cells.py:LowRank", "--hidden", 4, "--set", "rank=2")
     assert done.exit_code == 0, done.stderr
-    assert "read as LowRank, recurrent" in done.stdout
+    assert "read as a cell, batch first, state h (4), inputs d = 1" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_a_users_class_and_its_arguments(call, fake):
     [
         (
             "cells.py:LowRank",
-            "cells.py:LowRank also needs rank; add --set rank=8 (in Python rank=8); it is called as ",
+            "cells.py:LowRank also needs rank; this works: mnemoscope profile cells.py:LowRank --set rank=8",
         ),
         ("cells.py:LowRank --set rnak=8", "cells.py:LowRank takes no 'rnak'; did you mean 'rank'?"),
         ("cells.py:LowRank --set 8", "--set must be NAME=VALUE, as in nonlinearity=relu, got '8'"),

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import math
+import time
 from fractions import Fraction
 
 import pytest
@@ -249,3 +250,23 @@ def test_a_part_whose_interval_changes_no_judgement_has_no_third_seed():
     assert [len(row.section("a").seeds) for row in found] == [2, 3]
     assert [len(row.section("b").seeds) for row in found] == [3, 3]
     assert found[0].section("a").notes == ("measured at 2 of 3 seeds: another seed would change no judgement",)
+
+
+def test_a_part_that_takes_far_longer_than_estimated_is_ended_and_the_others_are_there(monkeypatch):
+    from mnemoscope.profiles.sections.capacity import Capacity
+
+    def endless(self, network, context):
+        begin = time.monotonic()
+        while time.monotonic() < begin + 30:
+            pass
+
+    monkeypatch.setattr(Capacity, "run", endless)
+    monkeypatch.setattr(Capacity, "seconds", lambda self, network, context: 0.0)
+    monkeypatch.setattr("mnemoscope.profiles.runner.Runner.budget", 0.5)
+    runner = Runner([NetworkSpec("rnn", hidden_size=2)], Settings(quick=True, seeds=1))
+    runner.sections = tuple(each for each in runner.sections if each.name in ("capacity", "card"))
+    (row,) = runner.run()
+    assert runner.stopped
+    assert row.section("capacity").status == "stopped"
+    assert "all that was left of the budget" in row.section("capacity").reason
+    assert row.section("card").done

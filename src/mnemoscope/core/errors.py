@@ -7,7 +7,7 @@ import operator
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-__all__ = ["Advised", "MnemoscopeError", "UserError", "choice", "expected", "nearest", "positive_int"]
+__all__ = ["Advised", "MnemoscopeError", "Overtime", "UserError", "choice", "expected", "nearest", "positive_int"]
 
 
 class MnemoscopeError(Exception):
@@ -16,6 +16,10 @@ class MnemoscopeError(Exception):
 
 class UserError(MnemoscopeError, ValueError):
     """A mistake in what the caller gave. Its message is one line."""
+
+
+class Overtime(UserError):
+    """What took longer than it was allowed."""
 
 
 class Advised(UserError):

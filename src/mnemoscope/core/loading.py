@@ -23,7 +23,7 @@ from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any
 
-from mnemoscope.core.errors import UserError
+from mnemoscope.core.errors import Overtime, UserError
 from mnemoscope.core.standins import distribution, stand_in, standing_in
 
 __all__ = ["advice_on", "import_module", "load_file", "notes_of", "stranger", "time_limit", "where_in"]
@@ -246,7 +246,7 @@ def time_limit(seconds: float, name: str) -> Iterator[None]:
         return
 
     def ring(number: int, frame: FrameType | None) -> None:
-        raise UserError(f"{name} did not return within {seconds:g} seconds")
+        raise Overtime(f"{name} did not return within {seconds:.3g} seconds")
 
     begin = time.monotonic()
     before = signal.signal(signal.SIGALRM, ring)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from mnemoscope.core.environment import environment_facts
-from mnemoscope.core.errors import UserError, expected, positive_int
+from mnemoscope.core.errors import Overtime, UserError, expected, positive_int
+from mnemoscope.core.loading import time_limit
 from mnemoscope.measures.dynamics import ROOM, Dynamics, few_threads
 from mnemoscope.nn import NetworkSpec
 from mnemoscope.nn.storage import weights_digest
@@ -310,7 +311,8 @@ class Runner:
         self._took[piece.subject, piece.section.name] = result["seconds"]
         self._spent += 0.0 if piece.section.trains else result["seconds"]
         self._file(piece, result)
-        if result["status"] != "failed":  # what failed is tried again the next time
+        self.stopped |= result["status"] == "stopped"
+        if result["status"] not in ("failed", "stopped"):  # which is tried again the next time
             kept_as = piece.section.kept_as(self._context(subject, piece.seed))
             self.store.put(subject.fingerprint, kept_as, piece.seed, result)
         return True
@@ -349,11 +351,17 @@ class Runner:
         # The same number of threads, whatever the machine has: sums in another order are other numbers.
         size = subject.facts.state_size or 0
         try:
-            with nullcontext() if piece.section.threads else few_threads(size):
+            with self._bounded(piece), nullcontext() if piece.section.threads else few_threads(size):
                 found = piece.section.run(self._network(piece.subject, piece.seed), context)
             return seed_result(piece.section, found, time.perf_counter() - begin)
         except Exception as error:  # one that fails must not lose the others
             return _unmeasured(error, time.perf_counter() - begin)
+
+    def _bounded(self, piece: Piece) -> AbstractContextManager[None]:
+        """End a piece that takes far longer than was estimated: all together never take half as long again."""
+        if self.budget is None or piece.section.trains:
+            return nullcontext()
+        return time_limit(max(self.budget - self._spent, 0.0) + self.budget / 2, "it")
 
     def _network(self, index: int, seed: int) -> Any:
         """Return a network at a seed. The last one is kept, since sections follow each other at the same seed."""
@@ -420,6 +428,8 @@ class Runner:
 
 def _unmeasured(error: Exception, seconds: float) -> SeedResult:
     """Return what there is of a section that raised: a `UserError` means that it does not apply."""
+    if isinstance(error, Overtime):
+        return without_result("stopped", f"{error}, which is all that was left of the budget", seconds)
     if isinstance(error, UserError):
         return without_result("not applicable", " ".join(str(error).split()), seconds)
     return without_result("failed", brief(error), seconds)
