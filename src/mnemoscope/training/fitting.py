@@ -203,9 +203,14 @@ def conduct(
     return run
 
 
-def ready(layer: nn.Module, task: Task, options: Options, readout: Any) -> Model:
-    """Return the model of a layer, on its device and in its precision."""
-    model = build_model(layer, task, readout, stream(options.seed, "readout"))
+def ready(layer: nn.Module, task: Task | Environment, options: Options, readout: Any) -> Model:
+    """Return the model of a layer, on its device and in its precision; in an environment with an encoder and heads."""
+    generator = stream(options.seed, "readout")
+    if isinstance(task, Environment):
+        from mnemoscope.training.control.agent import build_agent  # whose room is above this one
+
+        return placed(build_agent(layer, task, generator), options)
+    model = build_model(layer, task, readout, generator)
     return placed(model, options)
 
 

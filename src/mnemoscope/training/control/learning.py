@@ -12,17 +12,15 @@ from typing import Any
 from torch import nn
 
 from mnemoscope.core.errors import Description, UserError, expected, nearest
-from mnemoscope.core.seeds import stream
 from mnemoscope.nn.storage import weights_digest
 from mnemoscope.tasks import control
 from mnemoscope.tasks.control import Environment
 from mnemoscope.training.configuration import spec_of
-from mnemoscope.training.control.agent import build_agent
 from mnemoscope.training.control.improvement import Improvement
 from mnemoscope.training.control.playing import Player, mean_return
 from mnemoscope.training.control.settings import DEFAULTS, PPO
 from mnemoscope.training.descent import Descent
-from mnemoscope.training.fitting import Diverged, Run, conduct, placed
+from mnemoscope.training.fitting import Diverged, Run, conduct, ready
 from mnemoscope.training.loop import Loop, LossAndScore
 from mnemoscope.training.options import Options
 from mnemoscope.training.state import Callback, Member
@@ -30,6 +28,8 @@ from mnemoscope.training.step import evaluating
 
 __all__ = ["ppo", "ppo_population", "ppo_with", "split_settings"]
 
+READOUT = "heads"
+"""What a record says of what stands behind the network."""
 _WITHOUT = ("data", "truncate")
 """Settings of `fit` that mean nothing here."""
 
@@ -134,10 +134,10 @@ def ppo_with(
     if folder is not None and root is not None:
         raise expected("root", "None where a folder is given", root)
     settings = settings.within(environment)
-    model = placed(build_agent(layer, environment, stream(options.seed, "readout")), options)
+    model = ready(layer, environment, options, READOUT)
     player = Player(model, environment, options, settings)
     own = {"weights": weights_digest(model)} if known is None and root is not None else known or {}
-    spec = spec_of("fit", model, environment, options, "heads", {**own, "ppo": settings.to_dict()})
+    spec = spec_of("fit", model, environment, options, READOUT, {**own, "ppo": settings.to_dict()})
     step = Improvement(player)
     loop = Loop(step, environment, [Member(0, options, player)], lambda *_: step, None, callbacks, assess)
     return conduct(loop, model, spec, folder=folder, root=root, progress=progress, until=until)
