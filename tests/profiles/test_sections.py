@@ -1,6 +1,8 @@
 """The sections on networks whose numbers are known: delay lines, scaled rotations, products."""
 
 import math
+import runpy
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -196,3 +198,13 @@ def test_remembrance_of_a_delay_line_is_its_length():
     assert found.data["shares"][-1] == pytest.approx(0, abs=1e-12)
     turn = np.array([[math.cos(1), -math.sin(1)], [math.sin(1), math.cos(1)]])
     assert run("remembrance", linear(turn, np.ones((2, 1)))).scalars["steps"].at_least == "window 64"
+
+
+def test_the_glossary_in_the_docs_is_that_of_the_sections_and_the_atlas():
+    root = Path(__file__).parents[2]
+    script = runpy.run_path(str(root / "scripts" / "glossary"))
+    assert (root / "docs" / "glossary.md").read_text(encoding="utf-8") == script["glossary"](), (
+        "scripts/glossary --write writes it"
+    )
+    judged = [each.axis for one in all_sections() for each in one.quantities if each.axis]
+    assert all(axis.remedy for axis in judged)

@@ -42,6 +42,8 @@ class Axis:
         Whether the number is counted, not estimated, so that it has no error.
     weights
         Whether the number depends on the weights, so that training may change it.
+    remedy
+        What to try where the number is weak.
     about, asks
         What several axes are about, ``"memory"``, and what this one asks of it: where two of them disagree, a
         comparison says why they can.
@@ -55,6 +57,7 @@ class Axis:
     margin: float = 0.05
     counted: bool = False
     weights: bool = True
+    remedy: str = ""
     about: str = ""
     asks: str = ""
 

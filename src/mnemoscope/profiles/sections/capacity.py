@@ -59,6 +59,7 @@ class Capacity(ProfileSection):
             compared=True,
             axis=Axis(
                 name="plain memory",
+                remedy="a transition nearer to orthogonal, a smaller scale of the inputs, more units",
                 says="a linear readout of its state recovers {value} past inputs in all",
                 column="linear",
                 place=3,
@@ -79,6 +80,7 @@ class Capacity(ProfileSection):
             compared=True,
             axis=Axis(
                 name="products of inputs",
+                remedy="a larger scale of the inputs, a stronger nonlinearity, or a network of products (rac, 2rnn)",
                 says="a linear readout recovers {value} products of two or three past inputs",
                 column="nonlinear",
                 place=4,

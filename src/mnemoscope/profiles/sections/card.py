@@ -40,6 +40,7 @@ class IdentityCard(ProfileSection):
             log=True,
             axis=Axis(
                 name="cost per step",
+                remedy="fewer units, a diagonal or low-rank transition, or a network with a parallel form",
                 says="a step takes {value} multiply-adds",
                 column="multiply-adds",
                 place=7,

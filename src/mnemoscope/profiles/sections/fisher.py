@@ -75,6 +75,7 @@ class Fisher(ProfileSection):
             compared=True,
             axis=Axis(
                 name="remembering under noise",
+                remedy="inputs that move the state more: noise is measured against its own activity",
                 says="with noise as large as each unit's own activity its state holds a Fisher information of {value} "
                 "about the past",
                 column="Fisher total",
@@ -95,6 +96,7 @@ class Fisher(ProfileSection):
             compared=True,
             axis=Axis(
                 name="remembering long",
+                remedy="eigenvalues nearer to the unit circle, forget gates that start open, an orthogonal transition",
                 says="half of its Fisher information is about inputs at most {value} steps old",
                 column="half-life",
                 place=1,

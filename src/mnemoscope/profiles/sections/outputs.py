@@ -57,6 +57,7 @@ class Outputs(ProfileSection):
             compared=True,
             axis=Axis(
                 name="outputs under noise",
+                remedy="outputs that depend more strongly on the inputs",
                 says="with noise as large as its own activity the last output holds a Fisher information of {value}",
                 column="Fisher total",
                 place=2,
@@ -75,6 +76,7 @@ class Outputs(ProfileSection):
             compared=True,
             axis=Axis(
                 name="long memory of outputs",
+                remedy="longer filters, slower decays",
                 says="half of what its last output tells is about inputs at most {value} steps old",
                 column="half-life",
                 place=1,
@@ -93,6 +95,7 @@ class Outputs(ProfileSection):
             compared=True,
             axis=Axis(
                 name="plain memory of outputs",
+                remedy="more channels, slower decays",
                 says="a linear readout of its last output recovers {value} past inputs",
                 column="capacity",
                 place=3,
@@ -109,6 +112,7 @@ class Outputs(ProfileSection):
             compared=True,
             axis=Axis(
                 name="gradients of outputs",
+                remedy="residual paths, slower decays",
                 says="the gradient from the last output to an input changes by {value} nats per step back",
                 column="gradient rate",
                 place=5,
@@ -126,6 +130,7 @@ class Outputs(ProfileSection):
             compared=True,
             axis=Axis(
                 name="share of outputs used",
+                remedy="channels that differ more",
                 says="its outputs tell {value} different combinations of past inputs",
                 column="rank",
                 place=8,

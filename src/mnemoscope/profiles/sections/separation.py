@@ -37,6 +37,7 @@ def _soft_rank(steps: int) -> Quantity:
     last = steps == HORIZONS[-1]
     axis = Axis(
         name="tying start to end",
+        remedy="products of the state with the input (rac, mirnn, 2rnn), or more layers",
         says=f"its output after {steps} steps is a sum of about {{value}} products of a function of the first half and "
         "one of the second (soft separation rank)",
         column="separation",
