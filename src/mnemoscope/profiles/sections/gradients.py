@@ -75,7 +75,7 @@ class Gradients(ProfileSection):
             compared=True,
             axis=Axis(
                 name="gradients",
-                remedy="below zero: an orthogonal or identity start, open forget gates; above: clipping, a smaller radius",
+                remedy="below zero an orthogonal or identity start, open forget gates; above it a smaller radius",
                 says="the gradient from the last output to an input changes by {value} nats per step back",
                 column="gradient rate",
                 place=5,

@@ -58,7 +58,7 @@ class Tracking(ProfileSection):
             meaning="automata are not ruled out: six groups from parity to S5, and brackets",
             axis=Axis(
                 name="tracking",
-                remedy="transitions with negative or complex eigenvalues, which depend on the input, or a nonlinear state",
+                remedy="transitions that depend on the input with negative or complex eigenvalues",
                 says=f"theorems leave it {{value}} of {_RUNGS} automata to track (parity to S5, brackets), learned or "
                 "not",
                 column="not ruled out",
