@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from mnemoscope import runs
 from mnemoscope.cli.main import app
 from mnemoscope.cli.runs import cleaning as gc_command
+from mnemoscope.cli.runs.show import _aligned
 from mnemoscope.core.errors import UserError
 from mnemoscope.runs.cleaning import Choices, execute, plan
 
@@ -141,6 +142,18 @@ def test_show_says_what_is_damaged(call, root, ids):
     assert done.stderr == f"warning: {str(path)!r} is damaged: only 29 of 30 lines are whole\n"
     assert "only 29 of 30 lines are whole" in done.stdout
     assert "step-30.safetensors' is damaged" in done.stdout
+
+
+def test_a_metric_is_compared_at_steps_that_runs_share():
+    often, seldom = {10: 1.0, 20: 2.0, 30: 3.0, 40: 4.0}, {20: 5.0, 40: 6.0, 50: 7.0}
+    steps = {step: [often.get(step), seldom.get(step)] for step in sorted({*often, *seldom})}
+    assert _aligned(steps) == {20: [2.0, 5.0], 40: [4.0, 6.0], 50: [None, 7.0]}
+
+
+def test_runs_that_share_no_step_have_their_last_value_with_its_step():
+    steps = {10: [1.0, None], 15: [None, 5.0], 20: [2.0, None]}
+    assert _aligned(steps) == {10: [1.0, None], 15: ["1 (10)", 5.0], 20: [2.0, None]}
+    assert _aligned({}) == {}
 
 
 def test_compare(call, call_json, root, ids):

@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-Metric = Annotated[str | None, typer.Option("--metric", help="Also this metric of all of them, step by step.")]
+Metric = Annotated[
+    str | None, typer.Option("--metric", help="Also this metric of all of them, at steps that they share.")
+]
 
 _PAGE = 50
 

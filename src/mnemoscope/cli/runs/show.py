@@ -117,9 +117,38 @@ def print_comparison(found: dict[str, Any], base: Path, metric: str | None, step
     ):
         _print_columns(title, heads, found[part])
     if steps is not None:
-        chosen = _spread(list(steps), _ROWS)
+        aligned = _aligned(steps)
+        chosen = _spread(list(aligned), _ROWS)
         title = f"{metric} by step" + (f", {len(chosen)} of {len(steps)}" if len(chosen) < len(steps) else "")
-        _print_columns(title, heads, {str(step): steps[step] for step in chosen})
+        _print_columns(title, heads, {str(step): aligned[step] for step in chosen})
+
+
+def _aligned(steps: dict[int, list[Any]]) -> dict[int, list[Any]]:
+    """Return values of runs at steps that can be compared.
+
+    Those are the steps at which every run has one that has not ended before, and the last of each. Where runs share
+    fewer than two, each step has the last value until then, with its own step in brackets.
+    """
+    ends = [max((step for step, row in steps.items() if row[i] is not None), default=0) for i in range(_width(steps))]
+    shared = {
+        step: row
+        for step, row in steps.items()
+        if step in ends or all(value is not None for value, end in zip(row, ends, strict=True) if step <= end)
+    }
+    if sum(all(value is not None for value in row) for row in shared.values()) > 1:
+        return shared
+    found, last = {}, [(0, None)] * len(ends)
+    for step, row in steps.items():
+        last = [(step, value) if value is not None else old for value, old in zip(row, last, strict=True)]
+        found[step] = [
+            None if value is None or step > end else value if at == step else f"{number(value)} ({at})"
+            for (at, value), end in zip(last, ends, strict=True)
+        ]
+    return found
+
+
+def _width(steps: dict[int, list[Any]]) -> int:
+    return len(next(iter(steps.values()), []))
 
 
 def _spread(items: Sequence[int], count: int) -> list[int]:
