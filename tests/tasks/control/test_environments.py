@@ -36,7 +36,7 @@ def test_t_maze_is_its_rules():
         reward, ended = worlds.step(actions)
         for k, walker in enumerate(walkers):
             walker["time"] += 1
-            turned = walker["place"] == 3 and actions[k] < 2
+            turned = walker["place"] == 3
             if actions[k] == 2 and walker["place"] < 3:
                 walker["place"] += 1
             assert reward[k] == float(turned and actions[k] == walker["cue"])

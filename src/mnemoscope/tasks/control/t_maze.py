@@ -23,8 +23,8 @@ class TMaze(TensorEnvironment):
     """Walk along a corridor and turn to the side that was shown at its beginning.
 
     A cue, up or down with equal chance, is seen at the first step only. Actions: up, down, forward. In the corridor
-    only forward moves; at its end, after `corridor` moves, up or down ends the episode, with reward 1 on the side of
-    the cue and 0 on the other. An episode ends without reward after 3 (corridor + 1) steps [o].
+    only forward moves. At its end, after `corridor` moves, every action ends the episode: with reward 1 on the side of
+    the cue, with 0 on the other and at the wall ahead. It also ends, without reward, after 3 (corridor + 1) steps [o].
 
     The best policy remembers: return 1. Without memory all junctions look alike: 1/2.
 
@@ -97,7 +97,7 @@ class TMaze(TensorEnvironment):
     ) -> tuple[dict[str, Tensor], Tensor, Tensor]:
         """Walk, or turn at the junction."""
         place, time = state["place"], state["time"] + 1
-        turned = (place == self.corridor) & (action != _FORWARD)
+        turned = place == self.corridor
         right = turned & (action == state["cue"])
         place = (place + (action == _FORWARD)).clamp(max=self.corridor)
         return {"cue": state["cue"], "place": place, "time": time}, right.float(), turned | (time >= self.steps)
