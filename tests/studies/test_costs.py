@@ -99,8 +99,12 @@ def test_what_is_not_timed_has_the_declared_cost(timed, tmp_path):
     assert mixed.reason == "2 runs that train nothing are not counted"
 
 
-@pytest.mark.parametrize("name", ["depth-fig-6", "ziv-fig-3-1", "ziv-fig-1-2", "kerg-relational-comparison"])
+@pytest.mark.parametrize(
+    "name", ["depth-fig-6", "ziv-fig-3-1", "ziv-fig-1-2", "kerg-relational-comparison", "kerg-table-b-1"]
+)
 def test_steps_of_every_kind_are_timed(name, tmp_path):
+    if name == "kerg-table-b-1":
+        pytest.importorskip("minigrid", reason="needs the extra mnemoscope[control]")
     study = STUDIES[name]
     cost = Estimates(tmp_path / "times").cost(study, "smoke")
     assert cost.source == "measured", cost.reason

@@ -31,7 +31,7 @@ class Model(nn.Module):
     Parameters
     ----------
     embedding
-        Makes vectors of token numbers; None for tasks whose inputs are vectors.
+        Makes vectors of token numbers, or of observations; None where the inputs are vectors.
     layer
         A network of any kind.
     readout
@@ -74,6 +74,12 @@ class Model(nn.Module):
         x = inputs.dense() if isinstance(inputs, Panels) else inputs
         return x.flatten(2) if isinstance(x, Tensor) and x.ndim > 3 else x
 
+    def read(self, inputs: Any) -> Any:
+        """Return what the layer reads of the inputs: tokens embedded, observations encoded, vectors as they are."""
+        if self.embedding is None:
+            return self.arranged(inputs)
+        return self.embedding(inputs.long() if isinstance(self.embedding, nn.Embedding) else inputs)
+
     def hidden(
         self, inputs: Any, hx: Any = None, lengths: Tensor | None = None
     ) -> tuple[Float[Tensor, "time batch features"], Any]:
@@ -84,7 +90,7 @@ class Model(nn.Module):
         """
         if self.pairs:
             inputs, lengths = inputs.flatten(1, 2), None if lengths is None else lengths.flatten()
-        x = self.arranged(inputs) if self.embedding is None else self.embedding(inputs.long())
+        x = self.read(inputs)
         if self.layer.output_at == "once":
             answers: Tensor = self.layer(x.transpose(0, 1) if self._before and isinstance(x, Tensor) else x)
             return answers.unsqueeze(0), None

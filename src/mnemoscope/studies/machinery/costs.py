@@ -6,7 +6,8 @@ A training of k networks (seeds times rates) over N iterations takes about
 
 core-seconds, with s the time of a step, f that of answering one sequence, V validations of v sequences each, and t
 sequences of the test. Both times are measured on one thread, in processor time, which does not count what else the
-machine does. Trainings that end early take less, and so do populations that are computed as one batched program.
+machine does. In an environment s is the time of an update, and tests are not counted. Trainings that end early take
+less, and so do populations that are computed as one batched program.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ import torch
 from mnemoscope import nn, runs, tasks
 from mnemoscope.core.errors import MnemoscopeError
 from mnemoscope.core.files import make_folder, write_atomic
+from mnemoscope.studies.machinery.control import update_of
 from mnemoscope.studies.machinery.relational import VARIANTS
 from mnemoscope.studies.machinery.study import RunSpec, Study
 from mnemoscope.studies.machinery.trainings import make_networks, make_task
@@ -39,11 +41,22 @@ from mnemoscope.training.step import Step, evaluating, trial_batch
 
 __all__ = ["Cost", "Estimates", "time_on"]
 
-_ASKED = ("network", "variant", "task")
+_ASKED = ("network", "variant", "task", "environment_settings")
 _MEASURED = 3
 """Runs of each network on each task that are measured: the first, the middle and the last of the plan."""
 
-_FREE = ("seeds", "rates", "lr", "iterations", "epochs", "looks", "train_score", "log_every", "checkpoint_every")
+_FREE = (
+    "seed",
+    "seeds",
+    "rates",
+    "lr",
+    "iterations",
+    "epochs",
+    "looks",
+    "train_score",
+    "log_every",
+    "checkpoint_every",
+)
 """Settings that the time of a step does not depend on."""
 
 _CALLS = 3
@@ -138,7 +151,7 @@ class Estimates:
             step, answer, epoch, validation, test = (
                 _between(a, b, share) for a, b in zip(found[below], found[above], strict=True)
             )
-            members = len(settings["seeds"]) * len(settings.get("rates", [0]))
+            members = len(settings.get("seeds", [0])) * len(settings.get("rates", [0]))
             iterations = settings.get("iterations") or settings.get("epochs", 1) * epoch
             yield members * (iterations * (step + validation * answer) + test * answer)
 
@@ -156,7 +169,7 @@ class Estimates:
 
 def trainings_of(spec: RunSpec) -> list[Mapping[str, Any]]:
     """Return the trainings that a run consists of at most; none where its kind is another."""
-    if spec.kind in ("fit", "drift", "relational"):
+    if spec.kind in ("fit", "drift", "relational", "ppo"):
         return [spec.settings]
     if spec.kind == "capacity":
         own = {name: value for name, value in spec.settings.items() if name not in ("axis", "grid", "criterion")}
@@ -175,6 +188,8 @@ def _timed(settings: Mapping[str, Any]) -> list[float]:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
+        if "environment" in settings:
+            return [_seconds(update_of(settings)), 0.0, 1, 0.0, 0.0]
         with tempfile.TemporaryDirectory(prefix="mnemoscope-") as folder, torch.random.fork_rng(devices=[]):
             model, task, options, source = _made(settings, Path(folder))
             step = Step(model, task, options)
