@@ -15,10 +15,12 @@ from mnemoscope.cli.check import check
 from mnemoscope.cli.cite import cite
 from mnemoscope.cli.compare import compare
 from mnemoscope.cli.data import data
+from mnemoscope.cli.ladder import ladder
 from mnemoscope.cli.measure.command import app as measure
 from mnemoscope.cli.networks import networks, show
 from mnemoscope.cli.parity import parity
 from mnemoscope.cli.profile import profile
+from mnemoscope.cli.remember import remember
 from mnemoscope.cli.resume import resume
 from mnemoscope.cli.runs.application import app as runs
 from mnemoscope.cli.study import app as study
@@ -36,7 +38,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (profile, compare, parity, adapt, check, train, capacity):
+for command in (profile, compare, parity, adapt, check, train, capacity, ladder, remember):
     app.command()(advised(command))
 for plain in (networks, show, cite, tasks, data, resume):
     app.command()(plain)

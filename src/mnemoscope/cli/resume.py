@@ -10,7 +10,7 @@ from mnemoscope.cli.terminal import Force, Json
 from mnemoscope.cli.train import Plot, finish
 
 if TYPE_CHECKING:
-    from mnemoscope.training import Capacity, Run
+    from mnemoscope.training import Capacity, Ladder, Remembering, Run
 
 __all__ = ["resume"]
 
@@ -35,12 +35,12 @@ def resume(
     force: Force = False,
     json: Json = False,
 ) -> None:
-    """Go on with a training or a search of a capacity that was interrupted; the end is as if it had never stopped.
+    """Go on with a training, a capacity, a ladder or `remember` that was interrupted, as if it had never stopped.
 
     A run that has ended is read from its record and printed again.
     """
 
-    def work(show: bool | None) -> Run | list[Run] | Capacity:
+    def work(show: bool | None) -> Run | list[Run] | Capacity | Ladder | Remembering:
         from mnemoscope.training import resume as go_on
 
         return go_on(run, data=data, device=device, progress=show, trust=trust)

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from mnemoscope.training import Capacity, Run
+    from mnemoscope.core.result import Result
+    from mnemoscope.training import Run
 
 __all__ = ["Plot", "finish", "train"]
 
@@ -140,12 +141,11 @@ def train(
     finish(lambda show: found.run(folder=folder, root=root(), progress=show), plot, force, json)
 
 
-def finish(
-    work: Callable[[bool | None], Run | list[Run] | Capacity], plot: str | None, force: bool, json: bool
-) -> None:
+def finish(work: Callable[[bool | None], Run | list[Run] | Result], plot: str | None, force: bool, json: bool) -> None:
     """Do the work of a training and print what came out; of one that diverged or was interrupted the way on."""
+    from mnemoscope.core.result import Result
     from mnemoscope.report import chart
-    from mnemoscope.training import Capacity, Diverged
+    from mnemoscope.training import Diverged
 
     if plot is not None:
         chart.check_path(plot)
@@ -162,7 +162,7 @@ def finish(
         run = getattr(stop, "__notes__", ["RUN"])[-1]
         typer.echo(f"interrupted; the same command again, or `mnemoscope resume {shlex.quote(run)}`, goes on", err=True)
         raise typer.Exit(FAILURE) from None
-    if isinstance(made, Capacity):
+    if isinstance(made, Result):
         _finish_search(made, plot, json)
         return
     several = made if isinstance(made, list) else [made]
@@ -174,13 +174,15 @@ def finish(
         _print(several, plot)
 
 
-def _finish_search(found: Capacity, plot: str | None, json: bool) -> None:
+def _finish_search(found: Result, plot: str | None, json: bool) -> None:
     from mnemoscope.report import chart
+    from mnemoscope.training import Capacity
 
     if plot is not None:
         chart.save(found.plot(), plot)
     if json:
-        print_json({"capacities": [found.to_dict()], "comparisons": []})
+        own = found.to_dict()
+        print_json({"capacities": [own], "comparisons": []} if isinstance(found, Capacity) else own)
     else:
         console().print(str(found), style="bold", soft_wrap=True)
 

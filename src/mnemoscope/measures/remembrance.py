@@ -216,7 +216,7 @@ def effective_remembrance(
     A prediction is the softmax of what `readout` makes of the last output. Without one the outputs of a bare layer
     stand for it: each output is a class, with its mean over sequences taken away and divided by its standard
     deviation, so that neither units nor their order matter. A trained network with its readout, on the inputs of its
-    task: `mnemoscope.training.remembering` and `mnemoscope remember`.
+    task: `mnemoscope.training.remembering_of` and `mnemoscope remember`.
 
     Parameters
     ----------

@@ -34,7 +34,7 @@ __all__ = ["KINDS", "open"]
 
 
 _ATTEMPTS = 5
-KINDS = ("fit", "population", "capacity", "study")
+KINDS = ("fit", "population", "capacity", "ladder", "remembering", "study")
 
 
 def open(  # noqa: A001 - runs.open is to a run what open is to a file
@@ -63,7 +63,7 @@ def open(  # noqa: A001 - runs.open is to a run what open is to a file
     root
         The folder that holds the runs; None: ``$MNEMOSCOPE_RUNS``, else ``./runs``.
     kind
-        ``"fit"``, ``"population"``, ``"capacity"`` or ``"study"``.
+        ``"fit"``, ``"population"``, ``"capacity"``, ``"ladder"``, ``"remembering"`` or ``"study"``.
     start
         Called for a new run only: the checkpoint that it begins with.
     resume

@@ -14,6 +14,8 @@ from mnemoscope.training.control import PPO, ppo
 from mnemoscope.training.experiment import Experiment, read_experiment
 from mnemoscope.training.family import family
 from mnemoscope.training.fitting import Diverged, Run, fit
+from mnemoscope.training.ladders import Ladder, ladder
+from mnemoscope.training.memories import Remembering, remembering, remembering_of
 from mnemoscope.training.model import Model, build_model
 from mnemoscope.training.optimisers import Adam, RMSprop
 from mnemoscope.training.options import Options
@@ -31,11 +33,13 @@ __all__ = [
     "Capacity",
     "Diverged",
     "Experiment",
+    "Ladder",
     "Model",
     "Moment",
     "Options",
     "Plateau",
     "RMSprop",
+    "Remembering",
     "Run",
     "Search",
     "Snapshot",
@@ -48,8 +52,11 @@ __all__ = [
     "fit",
     "fit_population",
     "holm",
+    "ladder",
     "ppo",
     "read_experiment",
+    "remembering",
+    "remembering_of",
     "resume",
     "snapshots",
     "stream",

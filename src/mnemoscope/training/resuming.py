@@ -10,6 +10,7 @@ from typing import Any
 from mnemoscope import runs
 from mnemoscope.core.errors import UserError
 from mnemoscope.core.plugins import is_location
+from mnemoscope.nn import NetworkSpec
 from mnemoscope.tasks.control import Environment
 from mnemoscope.training.capacities.result import Capacity
 from mnemoscope.training.capacities.search import capacity
@@ -17,6 +18,8 @@ from mnemoscope.training.configuration import VECTORS, VERSION, rebuild_layer, r
 from mnemoscope.training.control.learning import ppo_with
 from mnemoscope.training.control.settings import PPO
 from mnemoscope.training.fitting import Run, fit_with
+from mnemoscope.training.ladders import Ladder, ladder
+from mnemoscope.training.memories import Remembering, remembering
 from mnemoscope.training.populations import fit_population
 
 __all__ = ["resume"]
@@ -30,7 +33,7 @@ def resume(
     device: str | None = None,
     progress: bool | None = None,
     trust: bool = False,
-) -> Run | list[Run] | Capacity:
+) -> Run | list[Run] | Capacity | Ladder | Remembering:
     """Go on with a run where it stopped; the end is the same, bit for bit, as if it had never stopped.
 
     Parameters
@@ -50,12 +53,15 @@ def resume(
 
     Returns
     -------
-    Run, or a list of them for a population, or the Capacity of a search. A run that has ended is read from its record.
+    Run, or a list of them for a population, the Capacity of a search, a Ladder or what Remembering found. A run that
+    has ended is read from its record.
     """
     record = runs.load(run, root)
     spec = record.spec
     if record.kind == "capacity":
         return _search(record, data, progress, trust)
+    if record.kind in ("ladder", "remembering"):
+        return _series(record, data, progress, trust)
     if record.kind not in ("fit", "population") or "training" not in spec:
         raise UserError(f"run {record.id} must be a training (fit or population), got one of kind {record.kind!r}")
     if spec["version"] > VERSION:
@@ -113,6 +119,27 @@ def _search(record: runs.Record, data: Any, progress: bool | None, trust: bool) 
     training = spec.pop("training")
     spec.pop("digest", None)  # of the file; that it is the same is checked where the record is opened
     return capacity(name, task, folder=Path(record.folder), progress=progress, **spec, **training)
+
+
+def _series(record: runs.Record, data: Any, progress: bool | None, trust: bool) -> Ladder | Remembering:
+    """Go on with a ladder or with what a network remembers; what is left of its minutes is not recorded."""
+    spec = dict(record.spec)
+    name = spec.pop("network")
+    if not isinstance(name, str):
+        raise UserError(
+            f"the network of run {record.id} was given as an object; call {record.kind} with the same folder"
+        )
+    if is_location(name) and not trust:
+        raise UserError(f"run {record.id} uses the code of {name}; look at it, and allow it with trust=True (--trust)")
+    spec.pop("digest", None)  # of the file; that it is the same is checked where the record is opened
+    told = {key: spec.pop(key) for key in ("hidden_size", "options", "advice", "weights") if key in spec}
+    layers = int(spec.pop("num_layers"))
+    network = NetworkSpec(name, **told, num_layers=layers if layers > 1 else None)
+    training = {**spec.pop("training"), "progress": progress}
+    if record.kind == "ladder":
+        return ladder(network, folder=record.folder, **spec, **training)
+    task = with_data(rebuild_task(spec.pop("task")), data)
+    return remembering(network, task, folder=record.folder, **spec, **training)
 
 
 def _known(spec: dict[str, Any]) -> dict[str, Any]:

@@ -39,7 +39,10 @@ Status = Annotated[
     str | None,
     typer.Option("--status", help="Only running, finished, failed, interrupted, budget, damaged or newer ones."),
 ]
-Kind = Annotated[str | None, typer.Option("--kind", help="Only runs of this kind: fit, population, capacity, study.")]
+Kind = Annotated[
+    str | None,
+    typer.Option("--kind", help="Only runs of this kind: fit, population, capacity, ladder, remembering, study."),
+]
 Since = Annotated[
     str | None, typer.Option("--since", help="Only runs begun since: 90m, 12h, 7d, 2w ago, or a date like 2026-01-31.")
 ]
