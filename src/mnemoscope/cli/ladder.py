@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mnemoscope.cli.capacity import Folder, Hidden, Iterations, Minutes, Parameters, Seed, Seeds, Set, Training
+from mnemoscope.cli.capacity import Folder, Hidden, Minutes, Parameters, Seed, Seeds, Set, Training
 from mnemoscope.cli.terminal import FAILURE, Force, Json, check_output, console, print_json, quiet, shown_warnings
 
 if TYPE_CHECKING:
@@ -36,6 +36,9 @@ Depth = Annotated[
 ]
 Criterion = Annotated[
     float, typer.Option("--criterion", help="The accuracy that solves a length. Default: 0.99.", show_default=False)
+]
+Iterations = Annotated[
+    int, typer.Option("--iterations", help="Of one training, at most. Default: 2000.", show_default=False)
 ]
 Plot = Annotated[str | None, typer.Option("--plot", metavar="PATH", help="Draw it: .svg, .png, .pdf, .html.")]
 

@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
-from mnemoscope.cli.capacity import Data, Folder, Hidden, Iterations, Minutes, Parameters, Seed, Seeds, Set, TaskSet
+from mnemoscope.cli.capacity import Data, Folder, Hidden, Minutes, Parameters, Seed, Seeds, Set, TaskSet
 from mnemoscope.cli.capacity import Training as TrainingSettings
-from mnemoscope.cli.ladder import Layers, Plot, show, spec_of, stopped
+from mnemoscope.cli.ladder import Iterations, Layers, Plot, show, spec_of, stopped
 from mnemoscope.cli.resume import Trust
 from mnemoscope.cli.terminal import Force, Json, check_output, quiet, shown_warnings
 from mnemoscope.core.errors import UserError
