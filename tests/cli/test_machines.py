@@ -98,3 +98,26 @@ def test_plan_says_core_hours_and_the_time_on_cores(call, call_json):
 )
 def test_mistakes_of_plans(mistake, arguments, words):
     assert words in mistake("study", "plan", *arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((*SMALL, "--ray", "127.0.0.1:1"), "no Ray cluster answers at '127.0.0.1:1'"),
+        (("--ray", "127.0.0.1:1"), "no Ray cluster answers at '127.0.0.1:1'"),
+        (("atlas", "build", "rnn", "--ray", "127.0.0.1:1"), "no Ray cluster answers at '127.0.0.1:1'"),
+        ((*SMALL, "--shard", "1/2", "--folder", "x", "--ray"), "--shard is for machines without a cluster"),
+        (("train", "rnn", "copy", "--ray", "--iterations", "5"), "--ray is for populations: give seeds"),
+    ],
+)
+def test_mistakes_of_clusters(mistake, arguments, words):
+    pytest.importorskip("ray", reason="the extra `ray` is not installed")
+    search = ("capacity", "rnn", "copying", "--hidden", "4")
+    assert words in mistake(*(arguments if arguments[0] != "--ray" else (*search, *arguments)))
+
+
+def test_a_cluster_without_the_extra(mistake, monkeypatch):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "ray", None)
+    assert "pip install 'mnemoscope[ray]'" in mistake(*SMALL, "--ray")

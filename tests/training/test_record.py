@@ -13,8 +13,8 @@ import torch
 
 import mnemoscope as ms
 from mnemoscope import runs
+from mnemoscope.machines.processes import process_command
 from mnemoscope.training import fit, fit_population, resume
-from mnemoscope.training.workers import worker_command
 
 TASK = ms.tasks.create("lag-copy", length=6, lag=2, dimensions=2)
 SETTINGS = {
@@ -216,8 +216,8 @@ def test_a_process_of_a_population_runs_no_code_of_the_current_folder(tmp_path, 
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend("")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    *start, code = worker_command()
-    imported = code.replace("from mnemoscope.training.workers import run; run()", "import selectors, mnemoscope")
+    *start, code = process_command()
+    imported = code.replace("from mnemoscope.machines.processes import serve; serve()", "import selectors, mnemoscope")
     assert imported != code
     subprocess.run([*start, imported], check=True, timeout=60)
     assert not (tmp_path / "sprung").exists()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mnemoscope.cli.cluster import Cluster, ClusterCommand, workers_at
 from mnemoscope.cli.terminal import Json, console, error_console, print_json, quiet
 
 if TYPE_CHECKING:
@@ -71,13 +72,14 @@ def show(
     typer.echo(f"Measured on {'; '.join(made_with)}. Again: mnemoscope atlas build")
 
 
-@app.command()
+@app.command(cls=ClusterCommand)
 def build(
     names: Names = None,
     budget: Budgets = None,
     out: Out = "atlas.json",
     which: Which = "both",
     again: Again = False,
+    ray: Cluster = None,
     json: Json = False,
 ) -> None:
     """Measure the reference networks and write the atlas, row by row: stopped, it goes on where it was.
@@ -93,9 +95,10 @@ def build(
 
     def watch(job: Any, what: str) -> None:
         if not json:
-            status.print(f"{job.label}: {'measuring' if what == 'measured' else 'is there'}")
+            doing = "measuring" if ray is None else "measured"
+            status.print(f"{job.label}: {doing if what == 'measured' else 'is there'}")
 
-    with quiet():
+    with workers_at(ray) as workers, quiet():
         count = build_rows(
             Path(out),
             names or [],
@@ -103,6 +106,7 @@ def build(
             quick=ways[choice("--which", which, ways)],
             again=again,
             watch=watch,
+            workers=workers,
         )
     rows = len(load(Path(out)).rows)
     if json:

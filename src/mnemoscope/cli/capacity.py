@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mnemoscope.cli.cluster import Cluster, workers_at
 from mnemoscope.cli.terminal import FAILURE, Force, Json, check_output, console, print_json, quiet, shown_warnings
 from mnemoscope.core.errors import UserError, choice, expected, positive_int
 
@@ -115,6 +116,7 @@ def capacity(
     folder: Folder = None,
     data: Data = None,
     training: Training = None,
+    ray: Cluster = None,
     plot: Plot = None,
     force: Force = False,
     json: Json = False,
@@ -167,8 +169,14 @@ def capacity(
         ]
     builders = _told_apart(builders)
     home = root() if folder is None else None
-    searches = [Search(one, chosen, folder=_place(folder, one, builders), root=home, **settings) for one in builders]
-    found = _searched(searches, chosen, minutes, json)
+    with workers_at(ray, home or folder) as workers:
+        settings |= {} if workers is None else {"workers": workers}
+        places = [_place(folder, one, builders) for one in builders]
+        searches = [
+            Search(one, chosen, folder=place, root=home, **settings)
+            for one, place in zip(builders, places, strict=True)
+        ]
+        found = _searched(searches, chosen, minutes, json)
     compared = compare_capacities(found) if len(found) > 1 and seeds > 1 else []
     if plot is not None:
         chart.save(draw_capacities(found), plot)

@@ -13,6 +13,7 @@ from mnemoscope.cli.atlas import app as atlas
 from mnemoscope.cli.capacity import capacity
 from mnemoscope.cli.check import check
 from mnemoscope.cli.cite import cite
+from mnemoscope.cli.cluster import ClusterCommand
 from mnemoscope.cli.compare import compare
 from mnemoscope.cli.data import data
 from mnemoscope.cli.ladder import ladder
@@ -39,7 +40,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for command in (profile, compare, parity, adapt, check, train, capacity, ladder, remember):
-    app.command()(advised(command))
+    app.command(cls=ClusterCommand)(advised(command))
 for plain in (networks, show, cite, tasks, data, resume):
     app.command()(plain)
 groups = {"measure": measure, "theory": theory, "task": task, "runs": runs, "study": study, "atlas": atlas}

@@ -8,12 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mnemoscope.cli.cluster import Cluster, ClusterCommand, workers_at
 from mnemoscope.cli.plan import plan
 from mnemoscope.cli.shards import Folder, Slurm, TheShard, print_script, run_shard, say_stopped
 from mnemoscope.cli.terminal import Force, Json, RecordCommands, check_output, console, print_json, quiet
 from mnemoscope.core.errors import UserError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mnemoscope.machines.workers import Workers
     from mnemoscope.studies.machinery import Finding, Outcome, Study
 
 __all__ = ["app"]
@@ -97,7 +101,7 @@ def show(name: Name, runs: Runs = None, json: Json = False) -> None:
         typer.echo(f"{scale:<7} {counts[scale]['runs']:>4} runs{cost}, {done[scale]} of them done; {words}")
 
 
-@app.command()
+@app.command(cls=ClusterCommand)
 def run(
     name: Annotated[str | None, typer.Argument(metavar="STUDY", help="A name of `mnemoscope study list`.")] = None,
     every: Annotated[bool, typer.Option("--all", help="Run all studies, the cheapest first.")] = False,
@@ -109,6 +113,7 @@ def run(
     shard: TheShard = None,
     folder: Folder = None,
     slurm: Slurm = False,
+    ray: Cluster = None,
     layout: TheLayout = None,
     runs: Runs = None,
     force: Force = False,
@@ -119,10 +124,13 @@ def run(
     At SIGTERM or SIGUSR1 it keeps a checkpoint and ends. On many machines: docs/machines.md.
     """
     from mnemoscope.machines import stops_on_signals
+    from mnemoscope.runs.folders import root
     from mnemoscope.training.populations import usual_layout
 
     _check_run(name, every, minutes, changes, html, save, force)
     chosen = _chosen(name, scale, changes)
+    if shard is not None and ray is not None:
+        raise UserError("--shard is for machines without a cluster, --ray for one: give either")
     if shard is None and (folder is not None or slurm):
         raise UserError("--folder and --slurm go with --shard K/N")
     if shard is not None and (html is not None or save is not None or runs is not None):
@@ -132,13 +140,13 @@ def run(
         return
     end = None if minutes is None else time.monotonic() + 60 * minutes
     documents = []
-    with usual_layout(layout), stops_on_signals():
+    with usual_layout(layout), stops_on_signals(), workers_at(ray, root(runs)) as workers:
         for study in chosen:
             left = None if end is None else max((end - time.monotonic()) / 60, 1e-9)
             if shard is not None:
                 documents.append(run_shard(study, scale, shard, folder, left, json))
             else:
-                documents.append(_run_one(study, scale, left, html, save, runs, json))
+                documents.append(_run_one(study, scale, left, html, save, runs, json, workers))
     if json:
         print_json(documents[0] if name is not None else {"studies": documents})
 
@@ -180,22 +188,30 @@ def _chosen(name: str | None, scale: str, changes: list[str] | None) -> list[Stu
 
 
 def _run_one(
-    study: Study, scale: str, minutes: float | None, html: Path | None, save: Path | None, runs: Path | None, json: bool
+    study: Study,
+    scale: str,
+    minutes: float | None,
+    html: Path | None,
+    save: Path | None,
+    runs: Path | None,
+    json: bool,
+    workers: Workers | None,
 ) -> dict[str, Any]:
     from mnemoscope.cli.terminal import tracked
     from mnemoscope.machines import stop_asked
     from mnemoscope.studies.machinery import execute
 
     plan = study.plan(scale)
-    outcomes = execute(plan, runs, minutes)
+    outcomes = execute(plan, runs, minutes, workers)
     done: list[Outcome] = []
+    name = _label if workers is None else _several(study, workers)
 
     def work(_: Any) -> Outcome | None:
         with quiet():
             return next(outcomes, None)
 
     try:
-        for _, outcome in tracked(plan, _label, work):
+        for _, outcome in tracked(plan, name, work):
             if outcome is None:
                 break
             done.append(outcome)
@@ -206,6 +222,8 @@ def _run_one(
     if not done:
         typer.echo(f"{study.name}: no time was left for a run", err=True)
         return _facts(study) | {"scale": scale, "runs": 0, "missing": len(plan)}
+    places = {spec.key: place for place, spec in enumerate(plan)}
+    done.sort(key=lambda outcome: places[outcome.spec.key])
     return _tell(study, done, scale, len(plan) - len(done), html, None, save, json)
 
 
@@ -260,6 +278,11 @@ def _study(name: str) -> Study:
     from mnemoscope.studies import STUDIES
 
     return STUDIES[name]
+
+
+def _several(study: Study, workers: Workers) -> Callable[[Any], str]:
+    """Return what a bar says while several runs are under way."""
+    return lambda _: f"{study.name} on {workers.count} workers"
 
 
 def _label(spec: Any) -> str:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
 
+from mnemoscope.cli.cluster import Cluster, workers_at
 from mnemoscope.cli.terminal import FAILURE, Force, Json, check_output, console, print_json, quiet, shown_warnings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from mnemoscope.core.result import Result
     from mnemoscope.training import Run
@@ -93,6 +94,7 @@ def train(
     folder: Folder = None,
     data: Data = None,
     device: Device = None,
+    ray: Cluster = None,
     plot: Plot = None,
     force: Force = False,
     json: Json = False,
@@ -138,7 +140,10 @@ def train(
         )
     if data is not None:
         found = replace(found, task={**found.task, "data": data})
-    finish(lambda show: found.run(folder=folder, root=root(), progress=show), plot, force, json)
+    if ray is not None and "seeds" not in found.settings:
+        raise UserError("--ray is for populations: give seeds, as in --train seeds=[0,1,2]")
+    with workers_at(ray, root() if folder is None else Path(folder).absolute().parent) as workers:
+        finish(lambda show: found.run(folder=folder, root=root(), progress=show, workers=workers), plot, force, json)
 
 
 def finish(work: Callable[[bool | None], Run | list[Run] | Result], plot: str | None, force: bool, json: bool) -> None:

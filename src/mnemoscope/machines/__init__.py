@@ -1,4 +1,4 @@
-"""Many machines: shards for any scheduler, and what a scheduler asks of a process."""
+"""Many machines: workers in processes or on a cluster, shards for any scheduler, merging, stops in time."""
 
 from mnemoscope.machines.shards import Shard, split
 from mnemoscope.machines.slurm import array_script

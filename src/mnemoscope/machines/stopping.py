@@ -11,7 +11,17 @@ import time
 from collections.abc import Iterator
 from types import FrameType
 
-__all__ = ["GRACE", "SIGNALS", "Stopped", "deadline", "stop_asked", "stops_on_signals"]
+__all__ = [
+    "GRACE",
+    "SIGNALS",
+    "Stopped",
+    "ask_to_stop",
+    "deadline",
+    "limited",
+    "stop_asked",
+    "stops_on_signals",
+    "stops_when_asked",
+]
 
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGUSR1") if hasattr(signal, name))
 """What schedulers send before they kill: Slurm's time limit, preemption, the shutdown of a machine."""
@@ -21,9 +31,10 @@ GRACE = 45.0
 
 
 class _Asked:
-    """When a stop was asked for, of `time.monotonic`: infinite when it was not. There is one for the process."""
+    """When this process is to stop, of `time.monotonic`: when that was asked for, or when its time is up."""
 
     moment = math.inf
+    limit = math.inf
 
 
 class Stopped(KeyboardInterrupt):
@@ -36,8 +47,32 @@ def stop_asked() -> bool:
 
 
 def deadline(until: float = math.inf) -> float:
-    """Return when to stop, of `time.monotonic`: the time given, or at once when a signal has asked for it."""
-    return min(until, _Asked.moment)
+    """Return when to stop, of `time.monotonic`: the time given, that of `limited`, or at once when it was asked for."""
+    return min(until, _Asked.moment, _Asked.limit)
+
+
+def ask_to_stop() -> None:
+    """Ask this process to stop, as a signal does."""
+    _Asked.moment = time.monotonic()
+
+
+@contextlib.contextmanager
+def stops_when_asked() -> Iterator[None]:
+    """Forget at the end that a stop was asked for: what comes afterwards was not meant."""
+    try:
+        yield
+    finally:
+        _Asked.moment = math.inf
+
+
+@contextlib.contextmanager
+def limited(seconds: float | None) -> Iterator[None]:
+    """Give whatever looks at `deadline` so many seconds from now on; None: as many as it likes."""
+    _Asked.limit = math.inf if seconds is None else time.monotonic() + seconds
+    try:
+        yield
+    finally:
+        _Asked.limit = math.inf
 
 
 @contextlib.contextmanager
@@ -58,7 +93,7 @@ def stops_on_signals(grace: float = GRACE) -> Iterator[None]:
     def ask(number: int, frame: FrameType | None) -> None:
         if stop_asked():
             raise Stopped("it was asked to stop")
-        _Asked.moment = time.monotonic()
+        ask_to_stop()
         timer.start()
 
     before = {number: signal.signal(number, ask) for number in SIGNALS}

@@ -15,6 +15,7 @@ import contextlib
 import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from mnemoscope.runs.folders import Found, identity, label, parent_of, root, sca
 from mnemoscope.runs.lock import Held, Lock
 from mnemoscope.runs.record import Record, read_record
 
-__all__ = ["COLUMNS", "FILE", "checksum", "current", "index", "look_again", "note", "rebuild", "row"]
+__all__ = ["COLUMNS", "FILE", "checksum", "current", "index", "left_to_driver", "look_again", "note", "rebuild", "row"]
 
 FILE = "index.sqlite"
 _LOCK = ".index.lock"
@@ -50,9 +51,22 @@ def rebuild(where: str | os.PathLike[str] | None = None) -> int:
     return len(index(base))
 
 
+_LEFT: ContextVar[bool] = ContextVar("index", default=False)
+
+
+@contextlib.contextmanager
+def left_to_driver() -> Iterator[None]:
+    """Write no row: many machines work on runs of one folder, and the one that drives them alone writes the index."""
+    before = _LEFT.set(True)
+    try:
+        yield
+    finally:
+        _LEFT.reset(before)
+
+
 def note(base: Path, folder: Path) -> None:
     """Write one run's row, if that is possible at once: whoever reads the index brings it up to date anyway."""
-    if network_file_system(base):
+    if _LEFT.get() or network_file_system(base):
         return
     with contextlib.suppress(sqlite3.Error, UserError, OSError), _writing(base, patience=1.0):
         connection = _connect(base / FILE)

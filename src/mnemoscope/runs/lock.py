@@ -7,6 +7,8 @@ import errno
 import os
 import socket
 import stat
+from collections.abc import Iterator
+from contextvars import ContextVar
 from pathlib import Path
 
 from filelock import FileLock, Timeout, lock_descriptor
@@ -15,10 +17,30 @@ from mnemoscope.core.errors import UserError
 from mnemoscope.core.files import NO_FOLLOW, write_all, write_failure
 from mnemoscope.runs.errors import warn
 
-__all__ = ["Held", "Lock", "holder"]
+__all__ = ["Held", "Lock", "holder", "patience", "patient"]
 
 _POLL = 0.02
+_MOMENT = 0.2
+_LEASE = 150.0
+"""Seconds for which the lock of a machine that is gone may outlive it on a network file system: 90 on NFS."""
+
+_PATIENCE: ContextVar[float] = ContextVar("patience", default=_MOMENT)
 _NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)
+
+
+def patience() -> float:
+    """Return how many seconds to wait for a run that another process has: a moment, unless told otherwise."""
+    return _PATIENCE.get()
+
+
+@contextlib.contextmanager
+def patient(seconds: float = _LEASE) -> Iterator[None]:
+    """Wait for runs that another process has, since it may be one that has just died, on a machine that is gone."""
+    before = _PATIENCE.set(seconds)
+    try:
+        yield
+    finally:
+        _PATIENCE.reset(before)
 
 
 class Held(UserError):
@@ -39,7 +61,7 @@ class Lock:
         self.path = path
         self._lock: FileLock | None = None
 
-    def acquire(self, patience: float = 0.2) -> None:
+    def acquire(self, patience: float = _MOMENT) -> None:
         """Take the lock, or raise `Held` when somebody else still has it after `patience` seconds.
 
         A moment of patience is always needed, since `holder` takes the lock for an instant to see whether it can.

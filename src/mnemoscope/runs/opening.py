@@ -21,7 +21,7 @@ from mnemoscope.runs.documents import canonical, checksum, normal, read_document
 from mnemoscope.runs.errors import Damaged, InUse, warn
 from mnemoscope.runs.files import size
 from mnemoscope.runs.folders import CHECKPOINTS, CONFIG, ENVIRONMENT, LOCK, METRICS, STATUS, is_run
-from mnemoscope.runs.lock import Held, Lock
+from mnemoscope.runs.lock import Held, Lock, patience
 from mnemoscope.runs.metrics import chain_start
 from mnemoscope.runs.recorder import Recorder
 from mnemoscope.runs.status import Status, now, read_status, write_status
@@ -187,7 +187,7 @@ def _open_in_place(
     make_folder(path)
     lock = Lock(path / LOCK)
     try:
-        lock.acquire()
+        lock.acquire(patience())
     except Held as held:
         raise InUse(f"run {name} is in use by {held.owner}: wait until it ends, or end it") from None
     try:

@@ -12,6 +12,7 @@ from typing import Any
 from mnemoscope.core.errors import Description, UserError, expected, nearest
 from mnemoscope.core.files import read_regular
 from mnemoscope.core.seeds import check_seed
+from mnemoscope.machines.workers import Workers
 from mnemoscope.nn import NetworkSpec
 from mnemoscope.tasks import Task
 from mnemoscope.tasks import problem as create_problem
@@ -88,8 +89,12 @@ class Experiment:
         folder: str | os.PathLike[str] | None = None,
         root: str | os.PathLike[str] | None = None,
         progress: bool | None = None,
+        workers: Workers | None = None,
     ) -> Run | list[Run]:
-        """Train, and record the run in `folder`, or in `root` by its content; a list of runs for a population."""
+        """Train, and record the run in `folder`, or in `root` by its content; a list of runs for a population.
+
+        A population may be trained by the `workers` of a cluster.
+        """
         task = self.build_task()
         settings: dict[str, Any] = {
             name: value for name, value in self.settings.items() if name not in ("network", "task")
@@ -107,6 +112,7 @@ class Experiment:
                 raise expected("seeds", "a list of whole numbers", seeds)
             layers = [self.build_layer(task, check_seed(seed)) for seed in seeds]
             known = {"network": self._description(layers[0], task), "drawn": True}
+            settings |= {} if workers is None else {"workers": workers}
             return fit_population(layers, task, seeds=seeds, readout=readout, known=known, **where, **settings)
         options = Options.make(settings)
         layer = self.build_layer(task, options.seed)

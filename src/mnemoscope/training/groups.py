@@ -18,6 +18,7 @@ from torch import Tensor
 
 from mnemoscope import runs
 from mnemoscope.core.errors import MnemoscopeError, UserError, choice
+from mnemoscope.machines.workers import Workers
 from mnemoscope.runs import Metrics
 from mnemoscope.tasks import Batch, Task
 from mnemoscope.training.cohort import CohortStep
@@ -30,7 +31,7 @@ from mnemoscope.training.recording import Progress, drive, restore
 from mnemoscope.training.state import Callback, Ending, Member
 from mnemoscope.training.step import Step, trial_batch
 
-__all__ = ["LAYOUTS", "Group", "GroupResult", "Layout", "choose_layout", "named_layout", "train_group"]
+__all__ = ["LAYOUTS", "Group", "GroupResult", "Layout", "choose_layout", "fitted", "named_layout", "train_group"]
 
 
 @dataclass(frozen=True)
@@ -182,7 +183,13 @@ def named_layout(name: str, members: int, workers: int, threads: int) -> Layout:
 
 
 def choose_layout(
-    group: Group, workers: int, *, movable: bool, loss: Loss | None = None, until: float = math.inf
+    group: Group,
+    workers: int,
+    *,
+    movable: bool,
+    loss: Loss | None = None,
+    until: float = math.inf,
+    away: bool = False,
 ) -> Layout:
     """Measure a few steps of each way to train all networks of a group, and return the fastest.
 
@@ -194,6 +201,8 @@ def choose_layout(
         Whether another process could build the networks again.
     until
         When to stop, of `time.monotonic`: `OutOfBudget` is raised.
+    away
+        Whether the workers are on other machines: then nothing is trained in this process.
     """
     members, threads = len(group.models), torch.get_num_threads()
     iterations = group.options[0].iterations
@@ -201,8 +210,10 @@ def choose_layout(
     names += ["batched"] if why_not_stacked(group, loss) is None else []
     names += ["processes"] if movable and workers > 1 and members > 1 else []
     names += ["batched-processes"] if {"batched", "processes"} <= set(names) else []
+    if away:
+        names = ["processes", *(["batched-processes"] if "batched" in names and members > 1 else [])]
     if len(names) == 1:
-        return named_layout("sequential", members, workers, threads)
+        return named_layout(names[0], members, workers, threads)
     batches = [_batch(group, group.options[0].batch_size)] * members
     found = [named_layout(name, members, workers, threads) for name in names]
     # On a busy machine threads that wait for each other are slower than one.
@@ -213,6 +224,34 @@ def choose_layout(
         return _seconds(group, layout, batches, loss) * iterations + (_START if layout.processes else 0)
 
     return min(found, key=seconds)
+
+
+def fitted(layout: Layout, group: Group, workers: Workers) -> Layout:
+    """Return a layout for workers elsewhere: groups no larger than a worker's memory holds, none of them here."""
+    most = max(map(len, layout.groups))
+    if math.isfinite(workers.memory):
+        most = max(1, min(most, int(workers.memory // member_bytes(group))))
+    groups = tuple(one[start : start + most] for one in layout.groups for start in range(0, len(one), most))
+    name = "batched-processes" if most > 1 else "processes"
+    return Layout(name, groups, workers.count, workers.threads)
+
+
+def member_bytes(group: Group) -> int:
+    """Return about how many bytes the training of one network takes: what a step keeps for its way back, and weights.
+
+    Weights count five times: for themselves, their gradient, two moments of the optimiser, and the best so far.
+    """
+    kept: dict[int, int] = {}
+
+    def keep(tensor: Tensor) -> Tensor:
+        storage = tensor.untyped_storage()
+        kept[storage.data_ptr()] = storage.nbytes()
+        return tensor
+
+    step = _step(group, group.numbers[:1], None)
+    with torch.random.fork_rng(devices=[]), torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        step([_batch(group, group.options[0].batch_size)])
+    return sum(kept.values()) + 5 * sum(p.numel() * p.element_size() for p in group.models[0].parameters())
 
 
 def why_not_stacked(group: Group, loss: Loss | None) -> str | None:

@@ -20,6 +20,7 @@ from torch import nn
 from mnemoscope import runs
 from mnemoscope.core.errors import Description, UserError, choice, expected, positive_int
 from mnemoscope.core.seeds import check_seed, stream
+from mnemoscope.machines.workers import Workers
 from mnemoscope.nn.storage import weights_digest
 from mnemoscope.runs import Metrics
 from mnemoscope.tasks import Task
@@ -34,6 +35,7 @@ from mnemoscope.training.groups import (
     Layout,
     check_layout,
     choose_layout,
+    fitted,
     group_folder,
     group_spec,
     named_layout,
@@ -48,6 +50,7 @@ from mnemoscope.training.workers import is_movable, read_group, run_workers
 
 __all__ = [
     "VECTORS",
+    "chosen_layout",
     "fit_population",
     "population_known",
     "population_networks",
@@ -57,6 +60,11 @@ __all__ = [
 ]
 
 _USUAL: ContextVar[str | None] = ContextVar("layout", default=None)
+
+
+def chosen_layout() -> str | None:
+    """Return the layout of populations that ask for none, as `usual_layout` has it; None: the fastest."""
+    return _USUAL.get()
 
 
 @contextmanager
@@ -82,7 +90,7 @@ def fit_population(
     folder: str | os.PathLike[str] | None = None,
     root: str | os.PathLike[str] | None = None,
     layout: str | None = None,
-    workers: int | None = None,
+    workers: int | Workers | None = None,
     loss: Loss | None = None,
     callbacks: Sequence[Callback] = (),
     progress: bool | None = None,
@@ -109,7 +117,9 @@ def fit_population(
         ``"batched-processes"``: several with a batched program each; ``"sequential"``. By default a few steps of each
         are measured, and the fastest is taken; it is recorded, so that a resumed run repeats it.
     workers
-        Processes that there may be, by default as many as torch uses threads.
+        Processes that there may be, by default as many as torch uses threads; or the workers of a cluster
+        (`mnemoscope.machines`), among which the population is divided, as many networks to each as is fastest and its
+        memory holds. A cluster needs a `folder` that all its machines see.
     loss, callbacks, progress
         As in `fit`. An own loss and callbacks stay in this process.
     minutes
@@ -144,7 +154,9 @@ def fit_population(
         ready(one, task, own, deepcopy(readout) if isinstance(readout, nn.Module) else readout)
         for one, own in zip(networks, options, strict=True)
     ]
-    workers = positive_int("workers", torch.get_num_threads() if workers is None else workers)
+    elsewhere = None if workers is None or isinstance(workers, int) else workers
+    available = torch.get_num_threads() if workers is None else workers if elsewhere is None else elsewhere.count
+    processes = positive_int("workers", available)
     spec = population_spec(
         models, task, options, readout, population_known(models, drawn, root) if known is None else known
     )
@@ -154,7 +166,9 @@ def fit_population(
     if layout is not None:
         check_layout(layout, everyone, movable=movable, loss=loss)
     recorded = folder is not None or root is not None
-    choose = partial(_layout, everyone, layout, workers, movable, loss, until)
+    if elsewhere is not None:
+        _check_elsewhere(movable, recorded)
+    choose = partial(_layout, everyone, layout, processes, movable, loss, until, elsewhere)
     with ExitStack() as stack:
         chosen = None if recorded else choose()
         if chosen is not None and chosen.processes:  # which find what to do in a record
@@ -167,18 +181,36 @@ def fit_population(
         assert chosen is not None
         label = f"{len(models)} {network_name(models[0])} on {task.name}"
         with Progress(iterations, label, naive_words(task), progress, until=until) as shown:
-            found = _train(everyone, chosen, record, shown, loss, callbacks)
+            found = _train(everyone, chosen, record, shown, loss, callbacks, elsewhere)
         if record is not None and not record.finished:
             _merge(record, found, chosen)
     where = None if record is None or not recorded else Path(record.folder)
     return _runs(everyone, found, chosen, where)
 
 
-def _layout(everyone: Group, asked: str | None, workers: int, movable: bool, loss: Loss | None, until: float) -> Layout:
-    """Return the layout that was asked for, else the fastest."""
+def _check_elsewhere(movable: bool, recorded: bool) -> None:
+    if not movable:
+        raise UserError("another machine cannot build these networks, or the own loss and callbacks, again: train here")
+    if not recorded:
+        raise UserError("folder must be given for a population on other machines: a place that all of them see")
+
+
+def _layout(
+    everyone: Group,
+    asked: str | None,
+    processes: int,
+    movable: bool,
+    loss: Loss | None,
+    until: float,
+    elsewhere: Workers | None,
+) -> Layout:
+    """Return the layout that was asked for, else the fastest; for workers elsewhere, one in groups."""
     if asked is not None:
-        return named_layout(asked, len(everyone.models), workers, torch.get_num_threads())
-    return choose_layout(everyone, workers, movable=movable, loss=loss, until=until)
+        found = named_layout(asked, len(everyone.models), processes, torch.get_num_threads())
+    else:
+        away = elsewhere is not None
+        found = choose_layout(everyone, processes, movable=movable, loss=loss, until=until, away=away)
+    return found if elsewhere is None else fitted(found, everyone, elsewhere)
 
 
 def _start(
@@ -214,11 +246,12 @@ def _train(
     progress: Progress,
     loss: Loss | None,
     callbacks: Sequence[Callback],
+    elsewhere: Workers | None,
 ) -> list[GroupResult]:
     home = None if record is None else record.folder
     if layout.processes:
         assert home is not None
-        run_workers(layout, home, everyone, progress)
+        run_workers(layout, home, everyone, progress, elsewhere)
         return [read_group(group_folder(home, i), numbers) for i, numbers in enumerate(layout.groups)]
     before = torch.get_num_threads()
     torch.set_num_threads(layout.threads)

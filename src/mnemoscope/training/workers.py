@@ -1,14 +1,7 @@
-"""Groups of a population in processes of their own."""
+"""Groups of a population that are trained elsewhere: in processes of this machine, or on a cluster."""
 
 from __future__ import annotations
 
-import json
-import math
-import os
-import selectors
-import subprocess
-import sys
-import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,10 +9,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-import mnemoscope
-from mnemoscope.core.errors import MnemoscopeError, UserError
+from mnemoscope.machines.processes import Processes
+from mnemoscope.machines.workers import Tell, Workers
 from mnemoscope.nn.registry import card
-from mnemoscope.runs import Checkpoint, Metrics, OutOfBudget, load
+from mnemoscope.runs import Checkpoint, Metrics, load
 from mnemoscope.tasks import Task
 from mnemoscope.tasks.registry import TASKS
 from mnemoscope.training.configuration import describe_network, rebuild_layer, rebuild_task, recorded_options, with_data
@@ -31,7 +24,7 @@ from mnemoscope.training.options import Options
 from mnemoscope.training.recording import Progress
 from mnemoscope.training.state import Ending
 
-__all__ = ["is_movable", "main", "read_group", "run", "run_workers", "worker_command"]
+__all__ = ["is_movable", "read_group", "run_workers", "train"]
 
 
 def is_movable(models: Sequence[Model], task: Task, readout: Any) -> bool:
@@ -45,100 +38,30 @@ def is_movable(models: Sequence[Model], task: Task, readout: Any) -> bool:
     )
 
 
-def run_workers(layout: Layout, home: Path, everyone: Group, progress: Progress) -> None:
-    """Train every group of a population that is recorded in `home`, `layout.processes` at a time, and wait for all.
+def run_workers(
+    layout: Layout, home: Path, everyone: Group, progress: Progress, workers: Workers | None = None
+) -> None:
+    """Train every group of a population that is recorded in `home`, and wait for all.
 
-    A process that is left alone, because this one was killed, ends by itself: it watches its standard input.
+    Parameters
+    ----------
+    workers
+        Who trains them; None: `layout.processes` processes of this machine.
     """
-    groups = range(len(layout.groups))
     data, options = getattr(everyone.task, "data", None), everyone.options[0]
-    common: dict[str, Any] = {"home": str(home), "data": None if data is None else str(data)}
-    common |= {"now": {name: getattr(options, name) for name in ("device", "checkpoint_every", "checkpoint_seconds")}}
-    # The clock is that of the machine, so that the processes know when to stop, and keep what they came to.
-    common |= {"until": None if math.isinf(progress.until) else progress.until}
-    environment = os.environ | {"OMP_NUM_THREADS": str(layout.threads), "MKL_NUM_THREADS": str(layout.threads)}
-    started = [
-        subprocess.Popen(
-            [*worker_command(), json.dumps({**common, "groups": list(groups[i :: layout.processes])})],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=environment,
-        )
-        for i in range(layout.processes)
-    ]
-    try:
-        if not _follow(started, progress, len(groups)):
-            raise OutOfBudget("its time is used up")
-    except BaseException:
-        for process in started:
-            process.kill()
-        raise
-    finally:
-        for process in started:
-            for pipe in (process.stdin, process.stdout, process.stderr):
-                if pipe is not None:
-                    pipe.close()
-            process.wait()
-
-
-def worker_command() -> list[str]:
-    """Return what starts a process with the modules of this one, and with nothing of the current folder.
-
-    Isolated (``-I``), Python reads neither PYTHONPATH nor the current folder, so that no file there named as a module
-    is run for it; the places of our modules are given by name.
-    """
-    own = str(Path(mnemoscope.__file__).parents[1])
-    places = [own, *(path for path in sys.path if path not in ("", own) and not _is_here(path))]
-    code = "import sys; sys.path[:] = {!r}; from mnemoscope.training.workers import run; run()"
-    return [sys.executable, "-I", "-c", code.format(places)]
-
-
-def _is_here(path: str) -> bool:
-    return not Path(path).is_absolute() or Path(path).resolve() == Path.cwd().resolve()
-
-
-def _follow(started: Sequence[subprocess.Popen[str]], progress: Progress, groups: int) -> bool:
-    """Show what the processes tell, until all have ended; raise what the first that fails says.
-
-    Returns whether all are done; False where the time of some was used up.
-    """
-    done = True
+    now = {name: getattr(options, name) for name in ("device", "checkpoint_every", "checkpoint_seconds")}
+    common: dict[str, Any] = {"home": str(home), "data": None if data is None else str(data), "now": now}
+    jobs = [common | {"group": place} for place in range(len(layout.groups))]
+    chosen = Processes(layout.processes, layout.threads) if workers is None else workers
     news: dict[int, tuple[int, list[dict[str, Any]]]] = {}
-    with selectors.DefaultSelector() as selector:
-        for process in started:
-            assert process.stdout is not None
-            selector.register(process.stdout, selectors.EVENT_READ, process)
-        while selector.get_map():
-            for key, _ in selector.select():
-                line = key.fileobj.readline()  # type: ignore[union-attr]
-                if not line:
-                    selector.unregister(key.fileobj)
-                    done = _ended_well(key.data) and done
-                    continue
-                told = json.loads(line)
-                news[told["group"]] = told["step"], told["rows"]
-                steps = sum(step for step, _ in news.values()) // groups
-                progress.update(steps, [row for _, rows in news.values() for row in rows])
-    return done
 
+    def tell(place: int, told: Mapping[str, Any]) -> None:
+        news[place] = told["step"], told["rows"]
+        steps = sum(step for step, _ in news.values()) // len(jobs)
+        progress.update(steps, [row for _, rows in news.values() for row in rows])
 
-_STOPPED = 3
-"""Exit code of a process whose time was used up."""
-
-
-def _ended_well(process: subprocess.Popen[str]) -> bool:
-    """Return whether a process that has ended did all, or ran out of time; raise what it says when it failed."""
-    assert process.stderr is not None
-    said = process.stderr.read().strip().splitlines()
-    code = process.wait()
-    if code in (0, _STOPPED):
-        return code == 0
-    last = said[-1] if said else f"it ended with code {code}"
-    if last.startswith("error: "):
-        raise UserError(last.removeprefix("error: "))
-    raise MnemoscopeError(f"a process of the population failed: {last}; what was done is kept where it is recorded")
+    for _ in chosen.run("mnemoscope.training.workers:train", jobs, tell, progress.until):
+        pass
 
 
 def read_group(folder: Path, numbers: Sequence[int]) -> GroupResult:
@@ -153,47 +76,32 @@ def read_group(folder: Path, numbers: Sequence[int]) -> GroupResult:
     return GroupResult(endings, weights, lines)
 
 
-def _end_with_parent() -> None:
-    """End when standard input does: whoever started this process is gone."""
-    os.read(0, 1)  # not sys.stdin, whose lock this process could then not take when it ends
-    os._exit(1)
-
-
-def main(job: Mapping[str, Any]) -> None:
-    """Train groups of a recorded population, one after the other, and tell of every line on standard output."""
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    home = Path(job["home"])
+def train(job: Mapping[str, Any], tell: Tell) -> None:
+    """Train one group of a recorded population, and tell of every line."""
+    home, place = Path(job["home"]), job["group"]
     record = load(home)
     first = record.latest()
     assert first is not None
     layout = Layout.from_dict(first.state["layout"])
-    torch.set_num_threads(layout.threads)
     task = with_data(rebuild_task(record.spec["task"]), job["data"])
     options = recorded_options(record.spec, job["now"])
-    for place in job["groups"]:
-        numbers = layout.groups[place]
-        models = [_model(first, n, task, options[n], record.spec["readout"]) for n in numbers]
-        group = Group(numbers, models, [options[n] for n in numbers], task, group_spec(record.spec, numbers))
+    numbers = layout.groups[place]
+    models = [_model(first, n, task, options[n], record.spec["readout"]) for n in numbers]
+    group = Group(numbers, models, [options[n] for n in numbers], task, group_spec(record.spec, numbers))
 
-        def tell(step: int, rows: list[dict[str, Any]], place: int = place) -> None:
-            shown = [{name: value for name, value in row.items() if value == value} for row in rows]
-            print(json.dumps({"group": place, "step": step, "rows": shown}), flush=True)  # noqa: T201 - to its starter
+    def show(step: int, rows: list[dict[str, Any]]) -> None:
+        shown = [{name: value for name, value in row.items() if value == value} for row in rows]
+        tell({"step": step, "rows": shown})
 
-        shown = Progress(1, "", "", show=False, until=math.inf if job["until"] is None else job["until"])
-        train_group(group, group_folder(home, place), shown, tell=tell)
+    before = torch.get_num_threads()
+    torch.set_num_threads(layout.threads)
+    try:
+        train_group(group, group_folder(home, place), Progress(1, "", "", show=False), tell=show)
+    finally:
+        torch.set_num_threads(before)
 
 
 def _model(first: Checkpoint, number: int, task: Task, options: Options, readout: str) -> Model:
     model = ready(rebuild_layer(first.state["networks"][number]), task, options, readout)
     load_weights(model, part(first.tensors, f"{number}/"))
     return model
-
-
-def run() -> None:
-    """Do the job that the last argument describes; a user's mistake is one line."""
-    try:
-        main(json.loads(sys.argv[-1]))
-    except OutOfBudget:
-        sys.exit(_STOPPED)
-    except UserError as error:
-        sys.exit(f"error: {error}")

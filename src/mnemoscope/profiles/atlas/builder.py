@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from mnemoscope.core.errors import expected, positive_int
 from mnemoscope.core.files import writable
+from mnemoscope.machines.workers import Tell, Workers
 from mnemoscope.nn import NetworkSpec
 from mnemoscope.nn.parameters import COUNTED
 from mnemoscope.nn.registry import get
@@ -16,7 +18,7 @@ from mnemoscope.profiles.atlas.file import read, write
 from mnemoscope.profiles.row import Row
 from mnemoscope.profiles.runner import Runner, Settings
 
-__all__ = ["BUDGETS", "INPUT_SIZE", "REFERENCES", "Job", "build", "jobs", "seeds_at"]
+__all__ = ["BUDGETS", "INPUT_SIZE", "REFERENCES", "Job", "build", "jobs", "measure_job", "seeds_at"]
 
 REFERENCES = (
     *("linear-rnn", "rnn", "irnn", "orth-rnn"),
@@ -96,6 +98,7 @@ def build(
     quick: bool | None = None,
     again: bool = False,
     watch: Watch | None = None,
+    workers: Workers | None = None,
 ) -> int:
     """Measure the rows that are not in the file yet, and return how many were measured.
 
@@ -110,26 +113,40 @@ def build(
     again
         Measure also those that are there.
     watch
-        Called before each row.
+        Called before each row; of rows that workers measure, when they are done.
+    workers
+        Who measures, several rows at a time; None: this process.
     """
     todo = jobs(names, budgets, quick=quick)
     writable(path)
     known = {_key(row): row for row in (read(path).rows if path.is_file() else ())}
-    measured = 0
-    for job, fresh in _needed(todo, known, again):
-        if watch is not None:
-            watch(job, "measured" if fresh else "kept")
-        if fresh:
-            row = _measured(job)
-            known[_key(row)] = row
-            measured += 1
-            write(path, list(known.values()), _notes())
-    return measured
-
-
-def _needed(todo: Sequence[Job], known: dict[tuple[str, int, bool], Row], again: bool) -> Iterator[tuple[Job, bool]]:
+    tell = watch or (lambda *_: None)
+    needed = [job for job in todo if again or (job.name, job.budget, job.quick) not in known]
     for job in todo:
-        yield job, again or (job.name, job.budget, job.quick) not in known
+        if job not in needed:
+            tell(job, "kept")
+    for row in _here(needed, tell) if workers is None else _elsewhere(needed, tell, workers):
+        known[_key(row)] = row
+        write(path, list(known.values()), _notes())
+    return len(needed)
+
+
+def _here(todo: Sequence[Job], tell: Watch) -> Iterator[Row]:
+    for job in todo:
+        tell(job, "measured")
+        yield _measured(job)
+
+
+def _elsewhere(todo: Sequence[Job], tell: Watch, workers: Workers) -> Iterator[Row]:
+    sent = [dataclasses.asdict(job) for job in todo]
+    for number, found in workers.run("mnemoscope.profiles.atlas.builder:measure_job", sent):
+        tell(todo[number], "measured")
+        yield Row.from_dict(found)
+
+
+def measure_job(job: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
+    """Measure one row for whoever drives many machines."""
+    return _measured(Job(**job)).to_dict()
 
 
 def _measured(job: Job) -> Row:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +14,12 @@ from mnemoscope import runs
 from mnemoscope.core.errors import UserError
 from mnemoscope.core.registry import Registry
 from mnemoscope.machines import stop_asked
+from mnemoscope.machines.workers import Tell, Workers
+from mnemoscope.runs.indexing import note
 from mnemoscope.studies.machinery.study import Outcome, RunSpec
+from mnemoscope.training.populations import chosen_layout, usual_layout
 
-__all__ = ["EXECUTORS", "Executor", "collected", "execute", "execute_one", "executor", "run_name"]
+__all__ = ["EXECUTORS", "Executor", "collected", "execute", "execute_one", "executor", "run_job", "run_name"]
 
 Executor = Callable[[Mapping[str, Any], Path], Mapping[str, Any]]
 """Runs the settings of one kind of run, in a folder of its own, and returns the summary, plain JSON."""
@@ -27,7 +32,12 @@ def executor(kind: str) -> Callable[[Executor], Executor]:
     return EXECUTORS.register(kind)
 
 
-def execute(specs: Sequence[RunSpec], root: Path | None = None, minutes: float | None = None) -> Iterator[Outcome]:
+def execute(
+    specs: Sequence[RunSpec],
+    root: Path | None = None,
+    minutes: float | None = None,
+    workers: Workers | None = None,
+) -> Iterator[Outcome]:
     """Run what has not been run yet, and give each outcome when it is there.
 
     Parameters
@@ -39,19 +49,56 @@ def execute(specs: Sequence[RunSpec], root: Path | None = None, minutes: float |
     minutes
         After these no new run begins; what is there is kept, and the same call goes on from there. So it does when a
         signal asks to stop: a training that is under way keeps a checkpoint, and nothing more is given.
+    workers
+        Who runs them, several at a time; then outcomes come in the order in which they are done. None: this process,
+        one after the other.
     """
     home = runs.root() if root is None else root
-    begin = time.monotonic()
+    until = math.inf if minutes is None else time.monotonic() + 60 * minutes
+    if workers is not None:
+        yield from _elsewhere(specs, home, until, workers)
+        return
     for spec in specs:
         outcome = _kept(spec, home)
         if outcome is None:
-            if stop_asked() or (minutes is not None and time.monotonic() - begin > 60 * minutes):
+            if stop_asked() or time.monotonic() > until:
                 return
             try:
                 outcome = _run(spec, home)
             except runs.OutOfBudget:
                 return
         yield outcome
+
+
+def _elsewhere(specs: Sequence[RunSpec], home: Path, until: float, workers: Workers) -> Iterator[Outcome]:
+    todo = {}
+    for spec in specs:
+        outcome = _kept(spec, home)
+        if outcome is not None:
+            yield outcome
+        else:
+            todo[spec.key] = spec  # a run that is asked for twice is run once
+    listed = list(todo.values())
+    common = {"root": str(home), "layout": chosen_layout()}
+    jobs = [
+        {"kind": spec.kind, "module": EXECUTORS[spec.kind].__module__, "settings": dict(spec.settings), **common}
+        for spec in listed
+    ]
+    try:
+        for number, found in workers.run("mnemoscope.studies.machinery.execution:run_job", jobs, until=until):
+            spec = listed[number]
+            note(home, home / run_name(spec))
+            yield Outcome(spec, found["summary"], found["seconds"], found["processor_seconds"])
+    except runs.OutOfBudget:
+        return
+
+
+def run_job(job: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
+    """Do one run for whoever drives many machines; return its outcome as JSON."""
+    import_module(job["module"])  # which registers the kind, where a study has one of its own
+    with usual_layout(job["layout"]):
+        outcome = execute_one(RunSpec(job["kind"], job["settings"]), Path(job["root"]))
+    return {"summary": outcome.summary, "seconds": outcome.seconds, "processor_seconds": outcome.processor_seconds}
 
 
 def execute_one(spec: RunSpec, root: Path) -> Outcome:

@@ -8,24 +8,19 @@ the same name, and whoever is killed has written it or not.
 from __future__ import annotations
 
 import shutil
-import time
 from collections.abc import Iterator
 
 from mnemoscope import runs
-from mnemoscope.machines import Shard, split, stop_asked
+from mnemoscope.machines import Shard, split
 from mnemoscope.machines.manifests import Manifest, write_manifest
 from mnemoscope.runs.folders import root
+from mnemoscope.runs.lock import patient
 from mnemoscope.runs.packing import ENDING, pack
 from mnemoscope.runs.stores import FolderStore, Store, open_store
 from mnemoscope.studies.machinery.execution import execute, run_name
 from mnemoscope.studies.machinery.study import RunSpec, Study
 
 __all__ = ["Share"]
-
-_LEASE = 150.0
-"""Seconds for which the lock of a machine that is gone may outlive it on a network file system: 90 on NFS."""
-
-_PAUSE = 2.0
 
 
 class Share:
@@ -59,18 +54,11 @@ class Share:
     def run(self, minutes: float | None = None) -> Iterator[str]:
         """Do what is missing, and give the name of each run when its result is there."""
         write_manifest(self.store, self.manifest)
-        begin = time.monotonic()
-        while todo := self.missing():
-            try:
-                for outcome in execute([self.specs[name] for name in todo], self.work, minutes):
-                    self._keep()
-                    yield run_name(outcome.spec)
-            except runs.InUse:
-                if stop_asked() or time.monotonic() - begin > _LEASE:
-                    raise
-                time.sleep(_PAUSE)
-            else:
-                break
+        todo = [self.specs[name] for name in self.missing()]
+        with patient():
+            for outcome in execute(todo, self.work, minutes):
+                self._keep()
+                yield run_name(outcome.spec)
         if not self.missing():
             shutil.rmtree(self.work, ignore_errors=True)
 
