@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import torch
@@ -127,10 +128,15 @@ def _middle(steps: Int[np.ndarray, " steps"]) -> slice:
     return slice(edge, len(steps) - edge)
 
 
+def _length(known: Mapping[str, Any]) -> float:
+    return float(known["horizon"] or np.clip(3.5 * known["S"] / known["d"], *_STEPS))
+
+
 _COST = Cost(
-    time={"B T S^3": 2e-10, "B T S": 1e-6, "T": 1e-3},
-    memory="B T S^2",
-    sizes={"T": lambda known: known["horizon"] or np.clip(3.5 * known["S"] / known["d"], *_STEPS), "B": "trajectories"},
+    time={"B T S^2 R": 1e-10, "B T^2 S": 3e-8, "T": 2e-3},
+    memory="B T R^2",
+    sizes={"T": _length, "B": "trajectories", "R": lambda known: min(known["S"], _length(known) * known["d"])},
+    letters={"R": "directions that inputs reach, at most S"},
 )
 
 
@@ -305,7 +311,7 @@ def _values(
     memory.require(_WHAT, needed, "a shorter horizon or fewer trajectories would fit")
     if isinstance(subject, Stateless):
         return dense_values(subject.run, x, places.tolist())
-    _COST.require_end(_WHAT, B=runs, T=steps, S=size)
+    _COST.require_end(_WHAT, B=runs, T=steps, S=size, R=min(size, steps * width))
     path = drive(subject, steps=steps, trajectories=runs, scale=1.0, washout=washout, generator=generator, inputs=x)
     if dense:
         return dense_values(step_runner(subject, path.states[0]), x, places.tolist())

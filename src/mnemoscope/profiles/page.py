@@ -114,8 +114,20 @@ def read_as(row: Row) -> str:
     inputs = "" if network.input_size is None else f", {_count(network.input_size, 'input')} a step"
     state = "" if network.state_size is None else f", a state of {network.state_size:,} numbers"
     guessed = f" ({'; '.join(network.guesses[:2])})" if network.guesses else ""
-    agree = "" if network.agreement is None else f"; forms agree to {_rough(network.agreement)}"
-    return f"read as {network.class_name}, {network.kind}{inputs}{state}{guessed}{agree}"
+    return f"read as {network.class_name}, {network.kind}{inputs}{state}{guessed}{_parity(row)}"
+
+
+def _parity(row: Row) -> str:
+    """Say how well the forms of a network agree: as its section found, else as a first look did."""
+    entry = row.section("parity")
+    told = entry.data.get("differences")
+    if told:
+        more = f" and {len(told) - 1} more" if len(told) > 1 else ""
+        return f"; forms DIFFER: {told[0]}{more}"
+    found, steps = entry.scalars.get("difference"), entry.data.get("steps")
+    if found is not None and found.value is not None and steps:
+        return f"; forms agree to {_rough(found.value)} over {steps} steps"
+    return "" if row.network.agreement is None else f"; forms agree to {_rough(row.network.agreement)}"
 
 
 def _rough(share: float) -> str:
