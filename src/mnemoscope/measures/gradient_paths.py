@@ -355,7 +355,7 @@ def _most(skips: int | None, lags: int) -> int:
     return min(skips, lags - 1)
 
 
-def _jacobians(V: Any, length: int) -> Float[np.ndarray, ...]:
+def _jacobians(V: Any, length: int) -> Float[np.ndarray, " ..."]:
     value = V.detach().cpu().numpy() if hasattr(V, "detach") else V
     try:
         found = np.array(value, dtype=np.float64)

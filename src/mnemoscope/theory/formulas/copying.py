@@ -64,7 +64,7 @@ class CopyWeights(NamedTuple):
         W, so that W h_t = x_{t-p} (zero for t <= p), where h_t is the network's output.
     """
 
-    weights: dict[str, Float[np.ndarray, ...]]
+    weights: dict[str, Float[np.ndarray, " ..."]]
     readout: Float[np.ndarray, "input n"]
 
 
@@ -218,7 +218,7 @@ def copy_weights(lag: int, hidden_size: int, num_layers: int = 1, input_size: in
             f"a linear network of {layers} x {n} units copies lag p of {d} inputs only if p * {d} <= "
             f"{layers} * ({n} - {d}) = {degrees.available}, got lag {p}; hidden_size {d - (-p * d // layers)} would do"
         )
-    weights: dict[str, Float[np.ndarray, ...]] = {}
+    weights: dict[str, Float[np.ndarray, " ..."]] = {}
     below, width = np.arange(d), d
     for layer, delays in enumerate(_distribute(p, n - d, layers, d)):
         ends = np.cumsum(delays + 1) - 1

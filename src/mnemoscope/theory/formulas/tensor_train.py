@@ -50,7 +50,7 @@ def generic_odd_even_rank(features: int, rank: int, length: int) -> int:
     return int(min(n, r) * min(n, r * r) ** (half - 1))
 
 
-def attaining_cores(features: int, rank: int, length: int) -> list[Int64[np.ndarray, ...]]:
+def attaining_cores(features: int, rank: int, length: int) -> list[Int64[np.ndarray, " ..."]]:
     """Return equal cores of zeros and ones whose odd-even rank is min(n, r)^(d/2), as Alkin (2024) constructs them.
 
     With q = min(n, r-1) the state is the last odd letter after odd positions and q+1 after even ones:

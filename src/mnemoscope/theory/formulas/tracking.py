@@ -180,7 +180,7 @@ def confused_difference(U: Any, V: Any, steps: int) -> np.ndarray:
     return difference.reshape(t, d)[::-1]
 
 
-def product_tracker(input_size: int) -> dict[str, Float[np.ndarray, ...]]:
+def product_tracker(input_size: int) -> dict[str, Float[np.ndarray, " ..."]]:
     """Return weights of a `2rnn` without biases and nonlinearity that multiplies its inputs: A_ijk = 1 if i = j = k.
 
     From a state of ones h_t = x_1 * .. * x_t, entry by entry: parity, for inputs of -1 and 1.
@@ -200,7 +200,7 @@ def product_tracker(input_size: int) -> dict[str, Float[np.ndarray, ...]]:
     return {"weight_bilinear_l0": diagonal_tensor(d, d), "weight_ih_l0": zero, "weight_hh_l0": zero.copy()}
 
 
-def parity_weights(input_size: int) -> dict[str, Float[np.ndarray, ...]]:
+def parity_weights(input_size: int) -> dict[str, Float[np.ndarray, " ..."]]:
     """Return the weights of a linear 2RNN with n = d units whose h_t + 1 is the parity of signs, at any length.
 
     The parity x_1 * .. * x_t of each channel is p_t = p_{t-1} * x_t from p_0 = 1. A 2RNN starts from zero, so

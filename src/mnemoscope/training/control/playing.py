@@ -72,7 +72,7 @@ class Rollout(NamedTuple):
     states: list[State]
     last: Float[Tensor, " copies"]
     orders: Int64[Tensor, "epochs sequences"]
-    returns: Float[Tensor, 2]
+    returns: Float[Tensor, " 2"]
 
 
 class _Before(NamedTuple):
