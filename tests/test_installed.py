@@ -16,12 +16,12 @@ class Cell(torch.nn.GRUCell):
     pass
 """
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
-QUIET = {"env": ENVIRONMENT, "capture_output": True, "text": True, "check": False}
+QUIET = {"env": ENVIRONMENT, "capture_output": True, "text": True}
 
 
 def run(*words, folder=None):
     """Run a program and return what it printed, or fail with what it said."""
-    done = subprocess.run([str(word) for word in words], cwd=folder, **QUIET)
+    done = subprocess.run([str(word) for word in words], cwd=folder, check=False, **QUIET)
     assert done.returncode == 0, f"{' '.join(map(str, words))}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
     return done.stdout
 
@@ -30,7 +30,7 @@ def environment(folder, *wanted):
     """Make an environment with nothing but these packages; skip where they cannot be fetched."""
     run(sys.executable, "-m", "venv", folder)
     pip = [folder / "bin" / "python", "-m", "pip", "install", "--quiet", "--constraint", ROOT / "constraints.txt"]
-    done = subprocess.run([*map(str, pip), *map(str, wanted)], **QUIET)
+    done = subprocess.run([*map(str, pip), *map(str, wanted)], check=False, **QUIET)
     if done.returncode and any(word in done.stderr for word in ("NewConnectionError", "No matching distribution")):
         pytest.skip(f"packages cannot be fetched here: {done.stderr.strip().splitlines()[-1]}")
     assert done.returncode == 0, done.stderr[-4000:]
