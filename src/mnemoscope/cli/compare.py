@@ -15,6 +15,7 @@ from mnemoscope.cli.profile import (
     Full,
     Hidden,
     Html,
+    Inputs,
     InputSize,
     Layers,
     Parameters,
@@ -64,6 +65,7 @@ def compare(
     train: Train = False,
     minutes: Budget = None,
     full: Full = False,
+    inputs: Inputs = None,
     dry_run: DryRun = False,
     json: Json = False,
     *,
@@ -86,12 +88,15 @@ def compare(
     if len(networks) < 2:
         raise expected("compare", "given at least two networks", Description(" ".join(networks)))
     chosen = ProfileOptions(
-        html, json, quick, fresh, seed, seeds, minutes, export, dry_run, train, force, transpose, full
+        html, json, quick, fresh, seed, seeds, minutes, export, dry_run, train, force, transpose, full, inputs
     )
     chosen.settings()
     sizes, values = sizes_of(hidden, input_size, layers, parameters, count), named_values(options or (), "--set")
     # Advice is for those that are not our own.
-    specs = [described(name, sizes, values, about if is_location(name) else {}, several=True) for name in networks]
+    specs = [
+        described(name, chosen.sizes(sizes, name), values, about if is_location(name) else {}, several=True)
+        for name in networks
+    ]
     words = [*map(shlex.quote, networks), *size_words(sizes)]
     words += [f"--set {shlex.quote(text)}" for text in options or ()]
     words += about_words(about)

@@ -33,6 +33,7 @@ __all__ = [
     "Hidden",
     "Html",
     "InputSize",
+    "Inputs",
     "Layers",
     "Parameters",
     "ProfileOptions",
@@ -125,6 +126,15 @@ Budget = Annotated[
     ),
 ]
 Full = Annotated[bool, typer.Option("--full", help="Measure as long as it takes.", rich_help_panel=_WORK)]
+Inputs = Annotated[
+    str | None,
+    typer.Option(
+        "--inputs",
+        metavar="FILE.npy",
+        help="Sequences of your own that drive every measure: (time, sequences, inputs), or (time, inputs) of one.",
+        rich_help_panel=_WORK,
+    ),
+]
 Train = Annotated[
     bool,
     typer.Option(
@@ -177,6 +187,7 @@ def profile(
     train: Train = False,
     minutes: Budget = None,
     full: Full = False,
+    inputs: Inputs = None,
     dry_run: DryRun = False,
     trust: Trust = False,
     json: Json = False,
@@ -196,7 +207,9 @@ def profile(
 
     if len(networks) > 1:
         raise UserError(f"profile takes one network; several: mnemoscope compare {' '.join(networks)}")
-    chosen = ProfileOptions(html, json, quick, fresh, seed, seeds, minutes, export, dry_run, train, force, full=full)
+    chosen = ProfileOptions(
+        html, json, quick, fresh, seed, seeds, minutes, export, dry_run, train, force, full=full, inputs=inputs
+    )
     chosen.settings()
     given = sizes_of(hidden, input_size, layers, parameters, count)
     if names_run(networks[0]):
@@ -204,7 +217,7 @@ def profile(
             raise UserError("the network of a run has its sizes and options: profile takes none beside it, nor --train")
         _profile_run(networks[0], chosen, trust)
         return
-    spec = described(networks[0], given, named_values(options or (), "--set"), about)
+    spec = described(networks[0], chosen.sizes(given, networks[0]), named_values(options or (), "--set"), about)
     specs = [spec] if sizes is None else [spec.replace(hidden_size=size) for size in _several(sizes, spec)]
     grown = "" if sizes is None else f" --sizes {sizes}"
     run_profile(f"mnemoscope profile {network_words(spec, sized=sizes is None)}{grown}", specs, chosen)
@@ -281,9 +294,11 @@ class ProfileOptions:
     force: bool = False
     transpose: bool = False
     full: bool = False
+    inputs: str | None = None
 
     def settings(self) -> Settings:
         """Return what it means, or raise one line about a number that cannot be."""
+        from mnemoscope.core.arrays import read_array
         from mnemoscope.core.errors import expected, positive_int
         from mnemoscope.profiles.runner import Settings
 
@@ -295,7 +310,25 @@ class ProfileOptions:
             raise expected("--seed", "a whole number of at least 0", self.seed)
         budget = None if self.minutes is None or self.train else 60 * self.minutes
         train_minutes = (self.minutes or _MINUTES) if self.train else None
-        return Settings(self.quick, self.seed, self.seeds, budget, train_minutes, bounded=not self.full)
+        return Settings(
+            self.quick,
+            self.seed,
+            self.seeds,
+            budget,
+            train_minutes,
+            bounded=not self.full,
+            inputs=None if self.inputs is None else read_array(self.inputs),
+            inputs_file=self.inputs or "",
+        )
+
+    def sizes(self, sizes: Mapping[str, Any], network: str) -> dict[str, Any]:
+        """Return sizes with the width of given sequences, for a network that is built and has no other."""
+        from mnemoscope.nn import NetworkSpec
+        from mnemoscope.profiles.profile import width_of
+
+        if self.inputs is None or "input_size" in sizes or NetworkSpec(network.partition(":hidden")[0]).saved:
+            return dict(sizes)
+        return {**sizes, "input_size": width_of(self.settings().inputs)}
 
     def page(self, name: str) -> Path | None:
         """Return where the page goes: as it was typed, or into this folder under the network's name."""
@@ -315,6 +348,7 @@ class ProfileOptions:
         found += [f"--seed {self.seed}"] if self.seed else []
         found += [f"--seeds {self.seeds}"] if self.seeds is not None else []
         found += ["--full"] if self.full else []
+        found += [f"--inputs {shlex.quote(self.inputs)}"] if self.inputs is not None else []
         found += [f"--train --minutes {self.minutes or _MINUTES:g}"] if self.train else []
         found += [f"--minutes {self.minutes:g}"] if budget and self.minutes is not None and not self.train else []
         return " ".join(found)

@@ -73,6 +73,8 @@ class Dynamics:
         The copy's step, with every map of its weights computed once; inputs are flat.
     what
         The measure that uses it, as errors name it.
+    inputs
+        Sequences that drive it, (time, batch, input); None: measures draw them.
 
     Examples
     --------
@@ -88,6 +90,7 @@ class Dynamics:
     original: nn.Module
     step: Step
     what: str = "a measure"
+    inputs: Float[Tensor, "time batch input"] | None = field(default=None, repr=False, compare=False)
     known: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
     """What has been found out so far, shared by all measures that this is handed to."""
 
@@ -99,6 +102,7 @@ class Dynamics:
         *,
         device: str | None = None,
         differentiable: bool = True,
+        inputs: Any = None,
     ) -> Dynamics:
         """Prepare a network, or take one that is prepared.
 
@@ -112,12 +116,18 @@ class Dynamics:
             Where to compute; None: where the network is.
         differentiable
             Whether a step that autograd cannot differentiate is refused.
+        inputs
+            Sequences of one's own that drive it in place of drawn ones, (time, batch, input).
         """
         if isinstance(network, Dynamics):
             found = replace(network, what=what) if device is None else cls.of(network.original, what, device=device)
         else:
             twin = prepare(network, what=what, device=device)
             found = cls(twin, network, _flat_step(twin), what)
+        if inputs is not None:
+            from mnemoscope.measures.inputs import given_sequences
+
+            found = replace(found, inputs=given_sequences(inputs, found.input_size))
         if differentiable and "differentiable" not in found.known:
             found.require_differentiable()
             found.known["differentiable"] = True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,7 +14,7 @@ from mnemoscope.core.arrays import positive
 from mnemoscope.core.errors import Description, UserError, expected, positive_int
 from mnemoscope.nn.recurrent import Recurrent
 
-__all__ = ["answering", "arranged", "input_sequences", "task_inputs"]
+__all__ = ["answering", "arranged", "given_sequences", "input_sequences", "own_stream", "task_inputs"]
 
 
 def input_sequences(
@@ -34,6 +34,38 @@ def input_sequences(
     if not bool(found.isfinite().all()):
         raise expected("inputs", "finite", Description("NaN or infinity"))
     return found
+
+
+def given_sequences(inputs: Any, width: int) -> Float[Tensor, "time batch input"]:
+    """Return sequences of one's own, checked: (time, sequences, width); of one (time, width), or (time,) of width 1."""
+    found = torch.as_tensor(inputs, dtype=torch.float64)
+    found = found[:, None] if found.dim() == 1 and width == 1 else found
+    found = found[:, None] if found.dim() == 2 else found
+    if found.dim() != 3 or found.shape[2] != width or not found.numel():
+        wanted = f"of shape (time, sequences, {width}), or (time, {width}) of one"
+        raise expected("inputs", wanted, tuple(torch.as_tensor(inputs).shape))
+    if not bool(found.isfinite().all()):
+        raise expected("inputs", "finite", Description("NaN or infinity"))
+    return found
+
+
+def own_stream(
+    sequences: Float[Tensor, "time batch input"], trajectories: int, generator: torch.Generator
+) -> Callable[[int], Float[Tensor, "steps trajectories input"]]:
+    """Return what gives the next steps: every trajectory reads all sequences, joined end to end.
+
+    Each does so in an order and from a place of its own, and begins anew where they end.
+    """
+    time, count, _ = sequences.shape
+    orders = torch.stack([torch.randperm(count, generator=generator) for _ in range(trajectories)], dim=1)
+    places = torch.randint(time * count, (trajectories,), generator=generator)
+
+    def draw(steps: int) -> Tensor:
+        at = places + torch.arange(steps)[:, None]
+        places.add_(steps)
+        return sequences[at % time, orders.gather(0, at // time % count)]
+
+    return draw
 
 
 def arranged(network: Recurrent, x: Float[Tensor, "time batch ..."]) -> Tensor:

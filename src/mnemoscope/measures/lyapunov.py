@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import torch
@@ -161,6 +161,7 @@ def lyapunov_exponents(
     trajectories: int = 4,
     scale: float = 1.0,
     washout: int = 100,
+    inputs: Any = None,
     seed: int = 0,
     device: str | None = None,
 ) -> LyapunovExponents:
@@ -195,6 +196,9 @@ def lyapunov_exponents(
         Standard deviation of the Gaussian inputs; 0: the network is left to itself.
     washout
         Steps before the transient, in which the state forgets where it started.
+    inputs
+        Sequences of one's own, (time, sequences, input_size), that drive the network in place of Gaussian ones: joined
+        end to end, from a place of its own for each trajectory.
     seed
         Of inputs, phases and the first frame.
     device
@@ -224,7 +228,7 @@ def lyapunov_exponents(
     >>> print((lyapunov_exponents(layer).exponents / torch.tensor(2.0).log().item()).round(6))
     [-1. -2.]
     """
-    flow = Dynamics.of(network, _WHAT, device=device)
+    flow = Dynamics.of(network, _WHAT, device=device, inputs=inputs)
     units = flow.readout()
     wanted = units.shape[0] if count is None else positive_int("count", count)
     if wanted > units.shape[0]:

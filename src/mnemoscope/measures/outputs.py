@@ -10,13 +10,14 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from mnemoscope.core.arrays import positive
-from mnemoscope.core.errors import Description, UserError, expected, positive_int
+from mnemoscope.core.errors import UserError, positive_int
 from mnemoscope.core.result import Result, result
 from mnemoscope.measures.blackbox import Blackbox
 from mnemoscope.measures.capacity.estimate import CHUNK, PARTS, SIGNIFICANT
 from mnemoscope.measures.capacity.readout import Readout
 from mnemoscope.measures.dynamics import Dynamics, few_threads
 from mnemoscope.measures.growth import fit_growth
+from mnemoscope.measures.inputs import given_sequences
 from mnemoscope.measures.registry import Cost, measure
 
 if TYPE_CHECKING:
@@ -185,7 +186,8 @@ def output_memory(
     scale
         Standard deviation of the Gaussian inputs.
     inputs
-        Inputs of one's own, (time, batch, input), in place of Gaussian ones; their length is then the horizon.
+        Sequences of one's own, (time, sequences, input_size), in place of Gaussian ones; those longer than the horizon
+        are cut into as many.
     seed
         Of the inputs.
 
@@ -207,6 +209,7 @@ def output_memory(
     (0, 1.0, 0.0)
     """
     box = Blackbox.of(network, _WHAT)
+    inputs = network.inputs if inputs is None and isinstance(network, Dynamics) else inputs
     with few_threads(box.network.output_size):
         x = _sequences(box, horizon, samples, scale, inputs, seed)
         y = box.answers(x)
@@ -258,12 +261,7 @@ def _sequences(
     """Return Gaussian inputs, or those that were given, checked."""
     width = box.input_size
     if inputs is not None:
-        found = torch.as_tensor(inputs, dtype=torch.float64)
-        if found.dim() != 3 or found.shape[2] != width or 0 in found.shape:
-            raise expected("inputs", f"of shape (time, sequences, {width})", tuple(found.shape))
-        if not bool(found.isfinite().all()):
-            raise expected("inputs", "finite", Description("NaN or infinity"))
-        return found if box.steps is None else found[: box.steps]
+        return _cut(given_sequences(inputs, width), box.steps or positive_int("horizon", horizon), samples, seed)
     steps = positive_int("horizon", horizon) if box.steps is None else box.steps
     while box.steps is None and steps > _SHORTEST and not box.runs(steps):
         steps //= 2
@@ -271,6 +269,16 @@ def _sequences(
     count = _samples(asked, min(box.network.output_size, _UNITS))
     drawn = torch.randn(steps, count, width, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
     return positive("scale", scale) * drawn
+
+
+def _cut(
+    sequences: Float[Tensor, "time batch input"], steps: int, samples: int | None, seed: int
+) -> Float[Tensor, "steps windows input"]:
+    """Return windows of given sequences, at most so many as there would be samples, drawn in a random order."""
+    steps = min(steps, len(sequences))
+    windows = torch.cat(torch.split(sequences[: len(sequences) // steps * steps], steps), dim=1)
+    order = torch.randperm(windows.shape[1], generator=torch.Generator().manual_seed(seed))
+    return windows[:, order[: samples or len(order)]]
 
 
 def _moving(y: Float[Tensor, "batch output"]) -> tuple[list[int], Float[Tensor, " units"]]:

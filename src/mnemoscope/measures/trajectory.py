@@ -13,6 +13,7 @@ from torch.utils._pytree import tree_map
 
 from mnemoscope.core import memory
 from mnemoscope.measures.dynamics import Dynamics, Jacobians
+from mnemoscope.measures.inputs import own_stream
 from mnemoscope.nn.state import State
 
 __all__ = ["Path", "affine", "constant_jacobians", "drive", "output_jacobians"]
@@ -99,6 +100,8 @@ def drive(
 ) -> Path:
     """Drive the network with Gaussian inputs, or after the washout with those given, each from a phase of its own.
 
+    A network that was prepared with sequences of the user's is driven by these from the first step on.
+
     The washout takes between `washout` and twice as many steps, drawn for each trajectory, so that networks with a
     rhythm of their own are met at all its phases. Without inputs all trajectories would be one: then each starts up
     to a thousandth of the way to another state that occurs.
@@ -107,7 +110,11 @@ def drive(
     fits = steps * memory.allowance() // max(needed, 1)
     memory.require(f"{dynamics.what} with {steps} steps", needed, f"horizon={fits} would fit")
 
+    own = None if dynamics.inputs is None else own_stream(dynamics.inputs, trajectories, generator)
+
     def draw(count: int) -> Tensor:
+        if own is not None:
+            return own(count).to(**dynamics.factory)
         drawn = torch.randn(count, trajectories, dynamics.input_size, generator=generator, dtype=torch.float64)
         return (scale * drawn).to(**dynamics.factory)
 

@@ -11,6 +11,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
+
 from mnemoscope.core.errors import UserError, expected
 from mnemoscope.nn import NetworkSpec
 from mnemoscope.nn.construction import DEFAULT_SIZES
@@ -189,6 +191,7 @@ def profile(
     train_minutes: float | None = None,
     fresh: bool = False,
     html: str | os.PathLike[str] | None = None,
+    inputs: Any = None,
     advice: Mapping[str, Any] | None = None,
     weights: str | os.PathLike[str] | None = None,
     progress: bool = True,
@@ -222,6 +225,8 @@ def profile(
         Measure the references too, at exactly as many parameters, instead of taking them from the table.
     html
         Where to write the page; results are then kept beside it, and taken up again.
+    inputs
+        Sequences of one's own that drive every measure, (time, sequences, input_size), in place of drawn ones.
     advice, weights
         How a stranger's module is called, and a file of its trained weights, as `NetworkSpec` takes them.
     progress
@@ -251,7 +256,7 @@ def profile(
         advice=advice,
         weights=weights,
     )
-    settings = Settings(quick, seed, seeds, budget, train_minutes, bounded=not full)
+    settings = Settings(quick, seed, seeds, budget, train_minutes, bounded=not full, inputs=inputs)
     return _profiled([spec], settings, fresh, html, progress)
 
 
@@ -281,8 +286,17 @@ def compare(*networks: Any, quick: bool = False, seed: int = 0, seeds: int | Non
     own: dict[str, Any] = {name: more.pop(name) for name in _SPEC if name in more}
     budget, fresh, html = more.pop("budget", None), more.pop("fresh", False), more.pop("html", None)
     minutes, full, progress = more.pop("train_minutes", None), more.pop("full", False), more.pop("progress", True)
+    inputs = more.pop("inputs", None)
+    own = {"input_size": width_of(inputs), **own} if inputs is not None else own
     specs = [each if isinstance(each, NetworkSpec) else _spec(each, own, more) for each in networks]
-    return _profiled(specs, Settings(quick, seed, seeds, budget, minutes, bounded=not full), fresh, html, progress)
+    settings = Settings(quick, seed, seeds, budget, minutes, bounded=not full, inputs=inputs)
+    return _profiled(specs, settings, fresh, html, progress)
+
+
+def width_of(inputs: Any) -> int:
+    """Return how many numbers a step of given sequences has: (time, sequences, width), (time, width) or (time,)."""
+    shape = np.shape(inputs)
+    return int(shape[-1]) if len(shape) > 1 else 1
 
 
 def _spec(network: Any, sizes: Mapping[str, Any], options: Mapping[str, Any]) -> NetworkSpec:

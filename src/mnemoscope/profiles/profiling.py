@@ -59,7 +59,7 @@ class Profiling:
         self._at_work = self.runner
         if len(specs) == 1:
             facts = self.runner.subjects[0].facts
-            self._stored = [] if fresh else atlas.rows_like(facts, quick=settings.quick)
+            self._stored = [] if fresh or settings.inputs is not None else atlas.rows_like(facts, quick=settings.quick)
             if fresh or not self._stored:
                 self.references = atlas.measuring(facts, settings, fresh=fresh)
             self.runner.references = self._stored

@@ -10,10 +10,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from mnemoscope.core.environment import environment_facts
 from mnemoscope.core.errors import Overtime, UserError, expected, positive_int
 from mnemoscope.core.loading import time_limit
 from mnemoscope.measures.dynamics import ROOM, Dynamics, few_threads
+from mnemoscope.measures.inputs import given_sequences
 from mnemoscope.nn import NetworkSpec
 from mnemoscope.nn.storage import weights_digest
 from mnemoscope.profiles.budget import ENOUGH_SEEDS, ceiling, judgements_by_section, open_share, settled
@@ -48,6 +51,9 @@ class Settings:
     bounded
         Without a budget: whether the ceiling of `mnemoscope.profiles.budget` holds, and measuring ends earlier once
         every part has three seeds or its interval changes no judgement.
+    inputs, inputs_file
+        Sequences of the user's that drive every measure, (time, sequences, input_size), and the file that they are
+        from; None: measures draw them.
     """
 
     quick: bool = False
@@ -56,6 +62,8 @@ class Settings:
     budget: float | None = None
     train_minutes: float | None = None
     bounded: bool = False
+    inputs: Any = field(default=None, compare=False, repr=False)
+    inputs_file: str = ""
 
     def __post_init__(self) -> None:
         if isinstance(self.seed, bool) or not isinstance(self.seed, int) or not 0 <= self.seed < 2**62:
@@ -254,8 +262,24 @@ class Runner:
         notices = check_network(network, spec.label)
         if _grown(network) is not None:
             notices += (f"its memory grows: measures give it room for {ROOM} steps; --set capacity=N gives it another",)
-        mark = fingerprint(spec, network, self.settings.quick)
+        given = self._given(network)
+        notices += (f"measures are driven by {given}",) if given else ()
+        mark = fingerprint(spec, network, self.settings.quick, self.settings.inputs)
         return Subject(spec, network, facts_of(spec, network), notices, mark, {seed: weights_digest(network)})
+
+    def _given(self, network: Any) -> str:
+        """Say what the user's sequences are, or raise where the network does not take them."""
+        if self.settings.inputs is None:
+            return ""
+        found = given_sequences(self.settings.inputs, int(network.input_size))
+        source = f" of {self.settings.inputs_file}" if self.settings.inputs_file else " that were given"
+        return f"the {found.shape[1]} sequences of {found.shape[0]} steps{source}"
+
+    @property
+    def _width(self) -> int | None:
+        """Numbers a step of the user's sequences."""
+        shape = np.shape(self.settings.inputs)
+        return None if self.settings.inputs is None else shape[-1] if len(shape) > 1 else 1
 
     def _seeds(self, subject: Subject) -> list[int]:
         return self.settings.seeds_of(subject.spec.trained)
@@ -278,6 +302,7 @@ class Runner:
             folder=None if self.store.folder is None else self.store.folder / subject.fingerprint[:16],
             prepare=self._prepare,
             grown=_grown(subject.network),
+            inputs=self.settings.inputs,
         )
 
     def _reason_against(self, subject: Subject, section: ProfileSection, seed: int) -> str | None:
@@ -383,7 +408,9 @@ class Runner:
         """Return a network prepared for all measures: one copy in float64 for each set of weights."""
         if self._dynamics is None or self._dynamics.original is not network:
             try:
-                self._dynamics = Dynamics.of(network, differentiable=False)
+                # A section that builds the network with another width asks something else of it.
+                own = self.settings.inputs if network.input_size == self._width else None
+                self._dynamics = Dynamics.of(network, differentiable=False, inputs=own)
             except UserError:
                 return network  # each measure says itself why it does not take it
         return self._dynamics
@@ -418,7 +445,7 @@ class Runner:
         commands: dict[str, str] = {}
         for call in section.calls(self._context(subject, seeds[0])):
             before = f"{commands[call.measure]}\n" if call.measure in commands else ""
-            commands[call.measure] = before + spell(subject.spec, call, seeds[0])
+            commands[call.measure] = before + spell(subject.spec, call, seeds[0], self.settings.inputs_file)
         results = subject.results.get(section.name, {})
         if not results and self.interrupted:
             results = {seeds[0]: without_result("stopped", "it was interrupted before")}

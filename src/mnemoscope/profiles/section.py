@@ -120,7 +120,11 @@ class Call:
     def __call__(self, network: Any, context: Context) -> Any:
         """Return the measure's result, of the network as it was prepared for all measures."""
         seeded = {"seed": context.seed} if self.seeded else {}
-        return self._function()(context.prepare(network), **self.options, **seeded)
+        prepared = context.prepare(network)
+        # A network that is prepared knows its inputs; to a block they are handed on.
+        given = context.inputs is not None and getattr(network, "kind", None) == "sequence" and self.driven
+        own = {"inputs": context.inputs} if given else {}
+        return self._function()(prepared, **self.options, **seeded, **own)
 
     def seconds(self, context: Context) -> float:
         """Return about how long the measure takes, by the cost that it states."""
@@ -133,6 +137,11 @@ class Call:
     def seeded(self) -> bool:
         """Whether the measure draws random numbers."""
         return "seed" in inspect.signature(self._function()).parameters
+
+    @property
+    def driven(self) -> bool:
+        """Whether the measure takes sequences of the user's."""
+        return "inputs" in inspect.signature(self._function()).parameters
 
     @property
     def function_name(self) -> str:
@@ -186,6 +195,8 @@ class Context:
         Told in words of what happens within a piece that takes minutes.
     grown
         Numbers in the state of a memory that grows, with the room that measures give it; None for all others.
+    inputs
+        Sequences of the user's that drive every measure; None: measures draw them.
     """
 
     seed: int = 0
@@ -199,6 +210,7 @@ class Context:
     prepare: Callable[[Any], Any] = _as_it_is
     say: Callable[[str], None] = unheard
     grown: int | None = None
+    inputs: Any = None
 
     @property
     def state_size(self) -> int:

@@ -65,7 +65,7 @@ def source_of(spec: NetworkSpec) -> str:
     return f"{getattr(spec.what, '__name__', spec.what)}, given in Python"
 
 
-def fingerprint(spec: NetworkSpec, network: Any, quick: bool) -> str:
+def fingerprint(spec: NetworkSpec, network: Any, quick: bool, inputs: Any = None) -> str:
     """Return a hash of all that the results of one seed depend on, besides the seed."""
     known = {
         "source": source_of(spec),
@@ -76,6 +76,7 @@ def fingerprint(spec: NetworkSpec, network: Any, quick: bool) -> str:
         "structure": repr(network),
         "file": spec.digest,
         "quick": quick,
+        **({} if inputs is None else {"inputs": hashlib.sha256(np.ascontiguousarray(inputs).tobytes()).hexdigest()}),
         "versions": [__version__, torch.__version__, np.__version__],
     }
     return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()
@@ -111,6 +112,7 @@ def python_call(specs: Sequence[NetworkSpec], settings: Settings, fresh: bool, h
         "html": None if html is None else str(html),
     }
     more = {name: value for name, value in chosen.items() if value}
+    more |= {} if settings.inputs is None else {"inputs": _Word(settings.inputs_file or "inputs")}
     given = [_given(each) for each in specs if not each.trained or each.weights is not None]
     shared = all(one == given[0] for one in given)
     if given and shared:
@@ -118,6 +120,15 @@ def python_call(specs: Sequence[NetworkSpec], settings: Settings, fresh: bool, h
     names = [_named(each) if shared or each.trained else f"ms.nn.{each!r}" for each in specs]
     function = "profile" if len(specs) == 1 else "compare"
     return f"ms.{function}({', '.join([*names, *(f'{name}={value!r}' for name, value in more.items())])})"
+
+
+class _Word(str):
+    """A name in a line of Python, which is not quoted."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
 
 
 def _given(spec: NetworkSpec) -> dict[str, Any]:
@@ -156,12 +167,13 @@ def _typed(value: Any) -> str:
     return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
-def spell(spec: NetworkSpec, call: Call, seed: int) -> str:
+def spell(spec: NetworkSpec, call: Call, seed: int, inputs: str = "") -> str:
     """Return the command of a measure; a line of Python for a module that no command can name."""
     words = network_words(spec, call.input_size)
     if words is None:
         return _python(spec, call, seed)
     options = [_option(name, value) for name, value in call.options.items()]
+    options += [f"--inputs {shlex.quote(inputs)}"] if inputs and call.driven else []
     seeded = [f"--seed {seed}"] if call.seeded or not spec.trained else []
     return " ".join(["mnemoscope measure", call.measure, words, *options, *seeded])
 

@@ -156,6 +156,9 @@ def _run(
     values = {name: option.value(given.pop(name)) for name, option in options.items()}  # before advice of that name
     if quick:
         values = {**(entry.quick or {}), **values}
+    if values.get("inputs") is not None and given.get("input_size") is None:
+        shape: Any = getattr(values["inputs"], "shape", ())
+        given["input_size"] = str(shape[-1] if len(shape) > 1 else 1)
     source = Source(files=files, **_source_facts(given))
     with quiet(), error_console().status(f"{entry.name} of {source.label}"):
         found = apply(entry, source, values)

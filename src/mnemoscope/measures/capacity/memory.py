@@ -20,6 +20,7 @@ from mnemoscope.measures.capacity.estimate import (
     samples_for,
     variance,
 )
+from mnemoscope.measures.capacity.given import recovered
 from mnemoscope.measures.capacity.linear import LinearCapacity, finite_capacity, linear_capacity, noisy_capacity
 from mnemoscope.measures.capacity.network import (
     MOST_LINEAR_UNITS,
@@ -181,6 +182,7 @@ def memory_capacity(
     sums: int | None = None,
     exact: bool = True,
     linearised: bool = False,
+    inputs: Any = None,
     seed: int = 0,
 ) -> MemoryCapacity:
     r"""Measure how much of its past input a network's state holds, for a linear readout.
@@ -243,6 +245,10 @@ def memory_capacity(
         Compute linear networks exactly; False: simulate them as any other.
     linearised
         Measure the network's linearisation at rest, the state to which silence leads: exact for every network.
+    inputs
+        Sequences of one's own, (time, sequences, input_size), in place of a white input. Then the curve has the share
+        of u(t-k), the inputs along `direction`, that a readout recovers, for degree 1; lags of inputs that are not
+        white tell of each other, and the sum of their shares may exceed N.
     seed
         Of the inputs.
 
@@ -293,8 +299,10 @@ def memory_capacity(
     if matrices is not None:
         simulator, size = matrix_simulator(*matrices), len(matrices[0])
     else:
-        dynamics = Dynamics.of(network, "memory_capacity", differentiable=False)
+        dynamics = Dynamics.of(network, "memory_capacity", differentiable=False, inputs=inputs)
         size = dynamics.size
+        if dynamics.inputs is not None:
+            return _of_given(dynamics, experiment, direction)
         simulator = network_simulator(dynamics, direction, read)
         if exact and read == "state":
             found = block_capacity(dynamics, direction, experiment, linearised)
@@ -308,6 +316,34 @@ def memory_capacity(
         )
     with few_threads(size):
         return _exact(*matrices, experiment) if exact and matrices else _estimated(simulator, experiment)
+
+
+def _of_given(dynamics: Dynamics, asked: EstimateSettings, direction: Any) -> MemoryCapacity:
+    """Return what is recovered of each past input under sequences of the user's."""
+    with few_threads(dynamics.size):
+        found = recovered(dynamics, asked, direction)
+    nothing = np.zeros(0)
+    return MemoryCapacity(
+        status="estimate",
+        digits=None,
+        assumptions=(
+            "the inputs are the sequences that were given",
+            "lags of inputs that are not white tell of each other: their shares may sum to more than the units",
+        ),
+        cost="O(T N^2 + T N L) time for T samples and L lags, O(T N) memory",
+        curve=found.curve,
+        total=found.total,
+        by_degree=np.array([found.total]),
+        profile=found.curve[None],
+        size=len(found.curve),  # a share is at most one
+        rank=None,
+        radius=None,
+        stderr=found.stderr,
+        chance=found.chance,
+        scales=nothing,
+        totals=nothing,
+        totals_by_degree=np.zeros((0, 1)),
+    )
 
 
 def _of_parts(found: LinearCapacity, degree: int, size: int, asked: EstimateSettings) -> MemoryCapacity:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -48,6 +49,7 @@ def network_fisher_memory(
     tolerance: float = 1e-3,
     scale: float = 1.0,
     washout: int = 100,
+    inputs: Any = None,
     seed: int = 0,
     device: str | None = None,
 ) -> NetworkFisherMemory:
@@ -99,6 +101,9 @@ def network_fisher_memory(
         Standard deviation of the Gaussian inputs that drive the network.
     washout
         Steps before the first that counts; between one and two times as many are taken.
+    inputs
+        Sequences of one's own, (time, sequences, input_size), that drive the network in place of Gaussian ones: joined
+        end to end, from a place of its own for each trajectory.
     seed
         Of inputs and phases.
     device
@@ -135,7 +140,7 @@ def network_fisher_memory(
     steps = positive_int("longest", longest) if horizon is None else positive_int("horizon", horizon)
     count, spread = positive_int("trajectories", trajectories), non_negative("scale", scale)
     before = 0 if washout == 0 else positive_int("washout", washout)
-    flow = Dynamics.of(network, WHAT, device=device)
+    flow = Dynamics.of(network, WHAT, device=device, inputs=inputs)
     along = None if direction is None else _direction(direction, flow.input_size)
     with few_threads(flow.size):
         blocks = None if isinstance(kind, str) else blocks_of(flow)

@@ -46,12 +46,16 @@ def start_set(partition: Any, horizon: int) -> tuple[int, ...]:
     return tuple(sorted(inside))
 
 
-def template_rows(templates: Any, size: int, seed: int) -> Templates:
-    """Return the templates, one per row: None the one-hot vectors, a number that many random ones, else as given."""
+def template_rows(templates: Any, size: int, seed: int, inputs: Any = None) -> Templates:
+    """Return the templates, one per row: None the one-hot vectors, a number that many random ones, else as given.
+
+    Where there are `inputs` of the user's, random ones are different steps of these.
+    """
     if templates is None:
         return np.eye(size)
     if isinstance(templates, int | np.integer) and not isinstance(templates, bool):
-        return random_templates(positive_int("templates", templates), size, seed)
+        count = positive_int("templates", templates)
+        return random_templates(count, size, seed) if inputs is None else _steps_of(inputs, count, size, seed)
     rows = matrix("templates", templates)
     if rows.shape[1] != size:
         raise expected("templates", f"rows of length {size}, the network's input_size", rows.shape)
@@ -75,6 +79,16 @@ def random_templates(count: int, size: int, seed: int) -> Templates:
             refused += 1
             reach += 10 * (refused % 100 == 0)
     return np.array(list(seen.values()), dtype=np.float64)
+
+
+def _steps_of(inputs: Any, count: int, size: int, seed: int) -> Templates:
+    """Draw different steps of given sequences."""
+    from mnemoscope.measures.inputs import given_sequences
+
+    rows = np.unique(given_sequences(inputs, size).reshape(-1, size).numpy(), axis=0)
+    if len(rows) < count:
+        raise expected("inputs", f"of at least {count} different steps", len(rows))
+    return rows[np.random.default_rng(seed).choice(len(rows), count, replace=False)]
 
 
 def _direction(row: tuple[int, ...]) -> tuple[int, ...]:

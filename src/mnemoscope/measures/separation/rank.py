@@ -188,6 +188,7 @@ def separation_rank(
     exact: bool | None = None,
     tolerance: float | None = None,
     every: bool = False,
+    inputs: Any = None,
 ) -> SeparationRank:
     r"""Return the Start-End separation rank of a network on a grid of template sequences.
 
@@ -221,6 +222,8 @@ def separation_rank(
         Which share of the largest singular value counts as zero; by default float64's rounding times the larger side.
     every
         Also the mean entropy over all outputs, which their order does not change: `mean_entropy`.
+    inputs
+        Sequences of one's own, (time, sequences, input_size): random templates are drawn from their steps.
 
     Examples
     --------
@@ -233,7 +236,8 @@ def separation_rank(
     twin = _prepared(network)
     horizon = _steps(twin, positive_int("horizon", horizon))
     start = start_set(partition, horizon)
-    rows = template_rows(templates, twin.input_size, seed)
+    own = inputs if inputs is not None or not isinstance(network, Dynamics) else network.inputs
+    rows = template_rows(templates, twin.input_size, seed, own)
     check_unit(unit, twin.output_size)
     exactly = _exactly(exact, twin)
     count = len(rows)

@@ -106,13 +106,17 @@ class Capacity(ProfileSection):
         """Measure the capacities of one network."""
         (call,) = self.calls(context)
         found: MemoryCapacity = call(network, context)
-        linear, nonlinear = float(found.by_degree[0]), float(found.by_degree[1:].sum())
-        lost, whole = _lost(found), max(found.size, found.state_size)
+        linear = float(found.by_degree[0])
+        nonlinear = float(found.by_degree[1:].sum()) if len(found.by_degree) > 1 else None
+        # Shares of inputs that are not white may sum to more than the units.
+        lost, whole = "" if context.inputs is not None else _lost(found), max(found.size, found.state_size)
         lags = lag_grid(min(_ENDS, len(found.curve) - 1))
         return Measurement(
             scalars={
                 "linear": _known(linear, lost, _cut(found), most=whole),
-                "nonlinear": _known(nonlinear, lost, _cut(found), most=whole),
+                "nonlinear": _known(nonlinear, lost, _cut(found), most=whole)
+                if nonlinear is not None
+                else Scalar(value=None, note="products of inputs that are not white tell of each other"),
                 "linear_share": _known(linear / whole, lost, _cut(found)),
                 "reach": _reach(found, lost),
             },

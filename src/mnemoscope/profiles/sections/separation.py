@@ -87,9 +87,10 @@ class Separation(ProfileSection):
 
     def calls(self, context: Context) -> tuple[Call, ...]:
         """Return the measure at every horizon: on one-hot inputs of three, or on random ones where d is fixed."""
-        if self.rebuilds and context.rebuild is not None and context.facts.input_size != _TEMPLATES:
+        given = context.inputs is not None  # templates are then steps of these
+        if self.rebuilds and not given and context.rebuild is not None and context.facts.input_size != _TEMPLATES:
             return tuple(Call("separation-rank", {"horizon": steps, "every": True}, _TEMPLATES) for steps in HORIZONS)
-        more = {} if context.facts.input_size == _TEMPLATES else {"templates": _TEMPLATES}
+        more = {} if context.facts.input_size == _TEMPLATES and not given else {"templates": _TEMPLATES}
         return tuple(Call("separation-rank", {"horizon": steps, "every": True, **more}) for steps in HORIZONS)
 
     def run(self, network: Any, context: Context) -> Measurement:
