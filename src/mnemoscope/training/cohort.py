@@ -98,10 +98,11 @@ class CohortStep:
     def __call__(self, batches: Sequence[Batch]) -> list[float]:
         """Make one step of every member on its own batch, and return their losses before the step."""
         self.last = None  # so that its memory is free for this step: a fresh piece of this size is slow
+        masks = [batch.mask for batch in aligned(batches)]
         batches = [prepared(batch, self._like, self.options) for batch in batches]
         hidden, penalties, state = self._forward(batches, self._penalised, answers=not self._fast)
         losses = (
-            stacked_losses(self.task, hidden, aligned(batches), self.stacked, self._buffers)
+            stacked_losses(self.task, hidden, aligned(batches), self.stacked, self._buffers, masks)
             if self._fast
             else self._own_losses(hidden, batches)
         )

@@ -15,6 +15,7 @@ from mnemoscope.nn.adapt import adapt
 from mnemoscope.nn.panels import Panels
 from mnemoscope.nn.registry import card, get
 from mnemoscope.nn.spec import NetworkSpec
+from mnemoscope.nn.state import index_batch
 from mnemoscope.tasks import Task
 from mnemoscope.tasks.batch import steps_before
 from mnemoscope.tasks.control import Environment
@@ -121,10 +122,18 @@ class Model(nn.Module):
         if ends is None:
             y, state = self.layer(x) if hx is None else self.layer(x, hx)
             return y, state
-        steps = x.shape[1] if self._before else x.shape[0]
-        packed = pack_padded_sequence(x, ends.cpu(), batch_first=self._before, enforce_sorted=False)
-        y, state = self.layer(packed, hx)
-        return pad_packed_sequence(y, batch_first=self._before, total_length=steps)[0], state
+        steps, axis = (x.shape[1], 0) if self._before else (x.shape[0], 1)
+        if hx is not None or not hasattr(self.layer, "batch_axis"):
+            packed = pack_padded_sequence(x, ends.cpu(), batch_first=self._before, enforce_sorted=False)
+            y, state = self.layer(packed, hx)
+            return pad_packed_sequence(y, batch_first=self._before, total_length=steps)[0], state
+        # Sorted here, from lengths that nobody waits for: a packed sequence with an order of its own is checked.
+        order = ends.argsort(descending=True, stable=True)
+        back = order.argsort().to(x.device)
+        x = x.index_select(axis, order.to(x.device))
+        y, state = self.layer(pack_padded_sequence(x, ends[order].cpu(), batch_first=self._before))
+        y = pad_packed_sequence(y, batch_first=self._before, total_length=steps)[0].index_select(axis, back)
+        return y, index_batch(state, back, self.layer.batch_axis)
 
     def forward(self, inputs: Any, hx: Any = None, lengths: Tensor | None = None) -> tuple[Tensor, Any]:
         """Return the answers, (time, batch, answers), and the last state; of one that answers once (batch, answers)."""

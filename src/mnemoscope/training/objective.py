@@ -65,15 +65,17 @@ class Objective:
         linear = type(model.readout) is nn.Linear and not model.once
         self.fast = linear and loss is None and is_plain(task)
 
-    def __call__(self, hidden: Float[Tensor, "time batch n"], batch: Batch) -> Float[Tensor, ""]:
-        """Return the loss."""
+    def __call__(
+        self, hidden: Float[Tensor, "time batch n"], batch: Batch, mask: Tensor | None = None
+    ) -> Float[Tensor, ""]:
+        """Return the loss; `mask`: that of the batch where its values can be read without waiting for a device."""
         if not self.fast:
             return (self.own or self.task.loss)(self.model.answers(hidden), batch)
-        counted, first, targets = self._counted(hidden, batch)
+        counted, first, targets = self._counted(hidden, batch, batch.mask if mask is None else mask)
         readout = self.model.readout
         assert isinstance(readout, nn.Linear)
         if self.task.classifies:
-            if torch.is_autocast_enabled(hidden.device.type):
+            if _is_mixed(hidden.device):
                 logits = readout(rows_from(counted, first)).mT
             else:
                 logits = class_major(counted, readout.weight, readout.bias, self.buffers, first)
@@ -85,7 +87,7 @@ class Objective:
             return F.binary_cross_entropy_with_logits(answers, targets)
         return F.mse_loss(answers, targets)
 
-    def _counted(self, hidden: Tensor, batch: Batch) -> tuple[Tensor, int, Tensor]:
+    def _counted(self, hidden: Tensor, batch: Batch, seen: Tensor) -> tuple[Tensor, int, Tensor]:
         """Return outputs (.., .., n), the first of their steps that counts, and the targets of the rows from there.
 
         Few rows that do not count are among them, and ignored.
@@ -94,14 +96,18 @@ class Objective:
         if batch.per_sequence:
             ends = batch.ends - 1
             return hidden[ends, torch.arange(size, device=ends.device)].unsqueeze(0), 0, batch.targets
-        count, last = counted_steps(batch.mask)
+        count, last = counted_steps(seen)
         if last is not None:
             return hidden, steps - last, batch.targets[steps - last :].flatten(0, 1)
         mask, targets = batch.mask.flatten(), batch.targets.flatten(0, 1)
         if self.task.classifies and count > _GATHER * mask.numel():
             return hidden, 0, targets.masked_fill(~mask, _IGNORED)
-        chosen = mask.nonzero().squeeze(1)
+        chosen = seen.flatten().nonzero().squeeze(1).to(hidden.device)
         return hidden.flatten(0, 1).index_select(0, chosen).unsqueeze(0), 0, targets.index_select(0, chosen)
+
+
+def _is_mixed(device: torch.device) -> bool:
+    return torch.amp.is_autocast_available(device.type) and torch.is_autocast_enabled(device.type)
 
 
 def rows_from(hidden: Float[Tensor, "*members time batch n"], first: int) -> Float[Tensor, "*members rows n"]:
@@ -160,6 +166,7 @@ def stacked_losses(
     batches: Sequence[Batch],
     weights: Mapping[str, Tensor],
     buffers: Buffers,
+    masks: Sequence[Tensor] | None = None,
 ) -> Float[Tensor, " members"]:
     """Return the task's loss of every member; the readout is linear, the loss that of `Task`.
 
@@ -167,8 +174,11 @@ def stacked_losses(
     ----------
     weights
         Stacked; those of the readout are used.
+    masks
+        Those of the batches where their values can be read without waiting for a device.
     """
-    counted, first, targets, mask = _counted(hidden, batches)
+    seen = [batch.mask for batch in batches] if masks is None else masks
+    counted, first, targets, mask = _counted(hidden, batches, seen)
     weight, bias = weights["readout.weight"], weights.get("readout.bias")
     if task.classifies:
         logits = class_major(counted, weight, bias, buffers, first)
@@ -183,7 +193,9 @@ def stacked_losses(
     return _mean(each(answers, targets, reduction="none"), mask)
 
 
-def _counted(hidden: Tensor, batches: Sequence[Batch]) -> tuple[Tensor, int, Tensor, Tensor | None]:
+def _counted(
+    hidden: Tensor, batches: Sequence[Batch], seen: Sequence[Tensor]
+) -> tuple[Tensor, int, Tensor, Tensor | None]:
     """Return outputs (members, .., .., n), the first of their steps that counts, and from there the targets.
 
     The last is which of these count, where not all do.
@@ -194,7 +206,7 @@ def _counted(hidden: Tensor, batches: Sequence[Batch]) -> tuple[Tensor, int, Ten
         ends = torch.stack([batch.ends for batch in batches]) - 1
         index = ends[:, None, :, None].expand(-1, -1, -1, hidden.shape[-1])
         return hidden.gather(1, index), 0, targets.unsqueeze(1), None
-    lasts = {counted_steps(batch.mask)[1] for batch in batches}
+    lasts = {counted_steps(mask)[1] for mask in seen}
     last = lasts.pop() if len(lasts) == 1 else None
     if last is not None:
         return hidden, steps - last, targets[:, steps - last :], None

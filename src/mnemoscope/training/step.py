@@ -51,16 +51,22 @@ class Step(Descent):
 
     def train(self, batch: Batch) -> float:
         """Make one step on a batch, and return its loss before the step, without the penalty."""
+        return float(self.advance(batch))
+
+    def advance(self, batch: Batch) -> Tensor:
+        """Do what `train` does, and return the loss where it was computed: nothing waits for the device."""
         self.last = None  # so that its memory is free for this step: a fresh piece of this size is slow
+        # Lengths and mask are looked at where they were drawn; on the device one would wait for them.
+        lengths, mask = batch.lengths, batch.mask
         batch = prepared(batch, self._like, self.options)
         with autocast(self._like, self.options):
-            hidden, state = self.model.hidden(batch.inputs, self.carry, batch.lengths)
-            loss = self.objective(hidden, batch)
+            hidden, state = self.model.hidden(batch.inputs, self.carry, lengths)
+            loss = self.objective(hidden, batch, mask)
         if self.carries:
             self.carry = tree_map(Tensor.detach, state)
         self.descend(loss)
         self.last = hidden.detach(), batch
-        return float(loss.detach())
+        return loss.detach()
 
     def __call__(self, batches: Sequence[Batch]) -> list[float]:
         """Make one step on the one batch of a sequence."""
@@ -80,9 +86,9 @@ class Step(Descent):
     @torch.no_grad()
     def outputs(self, batches: Sequence[Batch], carry: Any = None) -> tuple[list[Tensor], list[Batch], Any]:
         """Return the answers to a batch, the batch in the network's numbers, and the last state."""
-        batch = prepared(batches[0], self._like, self.options)
+        batch, lengths = prepared(batches[0], self._like, self.options), batches[0].lengths
         with autocast(self._like, self.options):
-            answers, state = self.model(batch.inputs, carry, batch.lengths)
+            answers, state = self.model(batch.inputs, carry, lengths)
         return [answers.to(self._like.dtype)], [batch], state
 
 

@@ -67,7 +67,7 @@ class Rebased(SkewTransition):
         """Move the base to `matrix`, and return the parameters that stay there: zeros."""
         self.base.copy_(matrix if self.field == "real" else torch.view_as_real(matrix.resolve_conj()))
         self.steps.zero_()
-        return tuple(torch.zeros(shape) for shape in self.shapes)
+        return tuple(torch.zeros(shape, device=self.base.device) for shape in self.shapes)
 
     @torch.no_grad()
     def after_step(self, parameters: Sequence[Tensor]) -> None:
@@ -75,7 +75,7 @@ class Rebased(SkewTransition):
         if self.every is None:
             return
         self.steps += 1
-        if int(self.steps) < self.every:
+        if self.every > 1 and int(self.steps) < self.every:
             return
         matrix = self.forward(*parameters)
         for parameter, value in zip(parameters, self.move(polar(matrix) if self.project else matrix), strict=True):

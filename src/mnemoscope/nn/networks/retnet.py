@@ -76,7 +76,7 @@ class RetNet(Heads):
     @property
     def log_decay(self) -> Float[Tensor, "heads 1"]:
         """Log gamma of each head."""
-        return torch.log1p(-torch.exp2(-5.0 - torch.arange(self.heads, dtype=torch.float64)))[:, None]
+        return torch.log1p(-torch.exp2(-5.0 - torch.arange(self.heads, dtype=torch.float64, device="cpu")))[:, None]
 
     def drive_cell(self, w: Weights, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return q, k and v, (.., heads, size)."""

@@ -46,7 +46,7 @@ def alive_at_steps(lengths: Tensor | None, steps: int) -> tuple[int, ...] | None
     """Return how many of the sequences, longest first, are alive at each step."""
     if lengths is None:
         return None
-    return tuple((lengths.cpu()[None] > torch.arange(steps)[:, None]).sum(1).tolist())
+    return tuple((lengths.cpu()[None] > torch.arange(steps, device="cpu")[:, None]).sum(1).tolist())
 
 
 def last_alive(states: Tensor, lengths: Tensor) -> Tensor:

@@ -220,7 +220,7 @@ def convolved_state_space(
     steps = len(inputs)
     y = convolution(inputs, system.response(system.inputs[..., None], steps).squeeze(-1).mT)
     if start is not None:
-        moved = system.power(start.permute(1, 2, 0), torch.ones(len(start), dtype=torch.int64))
+        moved = system.power(start.permute(1, 2, 0), torch.ones(len(start), dtype=torch.int64, device="cpu"))
         y = y + system.response(moved, steps).permute(1, 2, 0)
     return _end(y, lengths), _Run(inputs, system, start).last(lengths)
 
@@ -232,7 +232,7 @@ def naive_state_space(
     lengths: Tensor | None = None,
 ) -> tuple[Float[Tensor, "time batch n"], Float[Tensor, "batch n N"]]:
     """Return the same by the definition."""
-    one = torch.ones(inputs.shape[1], dtype=torch.int64)
+    one = torch.ones(inputs.shape[1], dtype=torch.int64, device="cpu")
 
     def step(u: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
         x = system.power(x.permute(1, 2, 0), one).permute(2, 0, 1) + system.inputs * u[..., None]
@@ -273,12 +273,14 @@ class _Run:
         """Return the state at each sequence's own end: that before its last chunk, and what it does in there."""
         if lengths is None and self.steps % self.size == 0:
             return self.states[-1].permute(2, 0, 1)
-        batch = torch.arange(self.inputs.shape[2])
+        batch = torch.arange(self.inputs.shape[2], device="cpu")  # counts: to be read without waiting for a device
         ends = torch.full_like(batch, self.steps) if lengths is None else lengths.cpu()
         whole, rest = ends // self.size, ends % self.size
         state = self.states[whole, :, :, batch].permute(1, 2, 0)
         chunk = self.inputs[whole.clamp(max=self.count - 1), :, batch]  # batch, steps, n
-        places = torch.arange(self.size) - (self.size - rest[:, None])  # its steps moved to the chunk's end
+        places = torch.arange(self.size, device="cpu") - (
+            self.size - rest[:, None]
+        )  # its steps moved to the chunk's end
         moved = chunk.gather(1, places.clamp(min=0).to(chunk.device)[..., None].expand(chunk.shape))
         moved = torch.where((places >= 0).to(chunk.device)[..., None], moved, 0.0)
         return (self.system.power(state, rest) + self.columns.flip(-1) @ moved.permute(2, 1, 0)).permute(2, 0, 1)
