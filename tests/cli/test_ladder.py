@@ -1,4 +1,4 @@
-"""The commands ``ladder`` and ``remember``."""
+"""The commands ``ladder``, ``remember`` and ``recall``."""
 
 import pytest
 
@@ -36,12 +36,23 @@ def test_remember_a_network_and_a_run(call, call_json, tmp_path):
     assert "a run has its network and its task" in refused.stderr
 
 
+def test_recall_in_bits(call_json, tmp_path):
+    asked = ("rnn", *TINY, "--variants", "mqar,mqar-forgetting", "--vocabulary", 8, "--steps", 12)
+    found = call_json("recall", *asked, "--folder", tmp_path / "r")
+    assert (found["variants"], found["values"], found["state_bits"]) == (["mqar", "mqar-forgetting"], 4, 96)
+    assert found["bits"] == [2.0 * pairs for pairs in found["pairs"]]
+    again = call_json("recall", *asked, "--folder", tmp_path / "r")
+    assert again["capacities"] == found["capacities"]
+
+
 @pytest.mark.parametrize(
     ("words", "line"),
     [
         (("ladder", "rnn", "--rungs", "S7"), "a rung must be one of Z2, Z3, Z60, S3, A5, S5, dyck, got 'S7'"),
         (("ladder", "rnn", "--steps", 1), "length and factor must be at least 2, got length=1 and factor=8"),
         (("ladder", "nothing"), "there is no network named 'nothing'"),
+        (("recall", "rnn", "--vocabulary", 1), "vocabulary must be a whole number of at least 4, got 1"),
+        (("recall", "rnn", "--variants", "mqr"), "a variant must be"),
         (("remember", "rnn", "adding"), "answers that are classes, and those of adding are numbers"),
         (("remember", "rnn", "copyng"), "did you mean 'copying'"),
     ],

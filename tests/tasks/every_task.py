@@ -21,6 +21,8 @@ SETTINGS = {
     "matrix-recall": {"items": 4},
     "mnist": {"grid": 2},
     "mqar": {"pairs": 3, "length": 14, "vocabulary": 10},
+    "mqar-compositional": {"pairs": 2, "length": 16, "vocabulary": 12},
+    "mqar-forgetting": {"pairs": 3, "length": 14, "vocabulary": 10},
     "parity": {"length": 6},
     "pathfinder": {"side": 14, "dashes": 2, "distractors": 1, "examples": 64},
     "pmnist": {"side": 6},

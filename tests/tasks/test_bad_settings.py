@@ -30,6 +30,17 @@ CASES = [
         "pairs must be at most 32 (half of the vocabulary, since keys are distinct), got 33",
     ),
     ("mqar", {"pairs": 22}, "pairs must be at most 21 (a third of the length: key, value, query), got 22"),
+    ("mqar", {"vocabulary": 1}, "vocabulary must be a whole number of at least 4, got 1"),
+    (
+        "mqar-compositional",
+        {"pairs": 17, "length": 99},
+        "pairs must be at most 16 (a quarter of the vocabulary: two keys each, all distinct), got 17",
+    ),
+    (
+        "mqar-forgetting",
+        {"pairs": 17},
+        "pairs must be at most 16 (what fits into the length: key, value, half of them once more, query), got 17",
+    ),
     ("group-composition", {"group": "S4"}, "group must be Z2, Z3, .., Z1000, S3, A5 or S5, got 'S4'"),
     ("group-composition", {"group": 3}, "group must be Z2, Z3, .., Z1000, S3, A5 or S5, got 3"),
     ("group-composition", {"group": "Z1"}, "group must be Z2, Z3, .., Z1000, S3, A5 or S5, got 'Z1'"),

@@ -33,7 +33,8 @@ def task(request, data):
 
 def test_all_tasks_of_the_issue_are_there():
     wanted = """copying copy transfer-copy denoise lag-copy adding start-end-similarity sinus copy-sinus parity
-    matrix-copy matrix-recall smnist pmnist mnist shakespeare ptb mqar selective-copy group-composition dyck
+    matrix-copy matrix-recall smnist pmnist mnist shakespeare ptb mqar mqar-forgetting mqar-compositional
+    selective-copy group-composition dyck
     listops pathfinder scifar retrieval
     same-different rmts dist3 identity-rules rmts-3 same-different-6 identity-rules-4 identity-rules-4-missing
     identity-rules-4-flipped identity-rules-4-flipped-missing dist-n dist-n-restricted separated-inputs comparison

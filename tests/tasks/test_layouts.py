@@ -190,6 +190,36 @@ def test_mqar(pairs, room, spare, seed):
     assert task.baseline == pytest.approx(math.log(half))
 
 
+@given(st.integers(1, 5), st.integers(0, 9), st.integers(0, 4), seeds)
+def test_mqar_variants(pairs, room, spare, seed):
+    """The answers from the tokens alone: the last value of a key, or that of the key which it leads to."""
+    vocabulary = 4 * (pairs + 1 + spare)
+    half, again = vocabulary // 2, pairs // 2
+    for name, written in (("mqar-forgetting", 2 * pairs + 2 * again), ("mqar-compositional", 4 * pairs)):
+        length = written + pairs + room
+        _, batch, tokens = drawn(name, 6, seed, pairs=pairs, length=length, vocabulary=vocabulary)
+        for number in range(6):
+            inputs = column(tokens, number)
+            book = {}
+            for first, second in zip(inputs[0:written:2], inputs[1:written:2], strict=True):
+                assert 1 <= first <= half
+                book[first] = second
+            if name == "mqar-compositional":
+                starts = inputs[0 : 2 * pairs : 2]
+                assert len(book) == 2 * pairs
+                answers = {key: book[book[key]] for key in starts}
+            else:
+                assert len(book) == pairs
+                answers = book
+            asked = [token for token in inputs[written:] if token]
+            assert sorted(asked) == sorted(answers)
+            for step, token in enumerate(inputs):
+                query = step >= written and token != 0
+                assert bool(batch.mask[step, number]) == query
+                if query:
+                    assert int(batch.targets[step, number]) == answers[token] - half - 1
+
+
 def test_mqar_gaps_follow_the_power_law():
     """One pair: the chance of gap j is j^(0.01-1) over the sum; two pairs: the second is drawn from the others."""
     _, batch, _ = drawn("mqar", 40_000, pairs=1, length=12, vocabulary=4)

@@ -21,6 +21,7 @@ from mnemoscope.cli.measure.command import app as measure
 from mnemoscope.cli.networks import networks, show
 from mnemoscope.cli.parity import parity
 from mnemoscope.cli.profile import profile
+from mnemoscope.cli.recall import recall
 from mnemoscope.cli.remember import remember
 from mnemoscope.cli.resume import resume
 from mnemoscope.cli.runs.application import app as runs
@@ -39,7 +40,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (profile, compare, parity, adapt, check, train, capacity, ladder, remember):
+for command in (profile, compare, parity, adapt, check, train, capacity, ladder, remember, recall):
     app.command(cls=ClusterCommand)(advised(command))
 for plain in (networks, show, cite, tasks, data, resume):
     app.command()(plain)

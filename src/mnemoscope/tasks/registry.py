@@ -45,6 +45,8 @@ TABLE = {
     "matrix-recall": "matrices:MatrixRecall",
     "mnist": "mnist:MNIST",
     "mqar": "mqar:MQAR",
+    "mqar-compositional": "mqar:CompositionalMQAR",
+    "mqar-forgetting": "mqar:ForgettingMQAR",
     "parity": "signals:Parity",
     "pathfinder": "pathfinder:Pathfinder",
     "pmnist": "mnist:PermutedMNIST",

@@ -20,6 +20,7 @@ from mnemoscope.training.model import Model, build_model
 from mnemoscope.training.optimisers import Adam, RMSprop
 from mnemoscope.training.options import Options
 from mnemoscope.training.populations import fit_population
+from mnemoscope.training.recalls import Recall, recall
 from mnemoscope.training.resuming import resume
 from mnemoscope.training.schedule import Plateau
 from mnemoscope.training.snapshots import Snapshot, snapshots
@@ -39,6 +40,7 @@ __all__ = [
     "Options",
     "Plateau",
     "RMSprop",
+    "Recall",
     "Remembering",
     "Run",
     "Search",
@@ -55,6 +57,7 @@ __all__ = [
     "ladder",
     "ppo",
     "read_experiment",
+    "recall",
     "remembering",
     "remembering_of",
     "resume",
