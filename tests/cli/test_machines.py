@@ -121,3 +121,38 @@ def test_a_cluster_without_the_extra(mistake, monkeypatch):
 
     monkeypatch.setitem(sys.modules, "ray", None)
     assert "pip install 'mnemoscope[ray]'" in mistake(*SMALL, "--ray")
+
+
+SEARCH = ("search", "rnn", "copy", "--task-set", "delay=3", "--hidden", "4", "--iterations", "5", "--seeds", "2")
+
+
+def test_search_says_what_validation_chose(call, call_json, home):
+    settings = ("--over", "lr=0.01,0.1", "--train", "batch_size=4", "--train", "layout=sequential")
+    done = call(*SEARCH, *settings)
+    assert done.exit_code == 0, done.stderr
+    assert "Chosen by validation: lr=0.0" in done.stdout or "Chosen by validation: lr=0.1" in done.stdout
+    found = call_json(*SEARCH, *settings)
+    assert found["points"][0]["point"] == found["chosen"]["point"]
+    assert found["points"][0]["mean"] <= found["points"][1]["mean"]
+    assert "test_score" not in found["points"][1]
+    assert found["chosen"]["at_the_edge_of"] == ["lr"]
+    shard = call_json(*SEARCH, *settings, "--shard", "1/2", "--folder", home / "shards")
+    assert (shard["runs"], shard["missing"]) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), "a search needs something to search over: --over lr=0.01,0.001"),
+        (("--over", "lr"), "--over must be NAME=VALUE,VALUE,.. or NAME=LOW..HIGH, got 'lr'"),
+        (("--over", "lr=1e-3..1e-1"), "lr has a range, of which a grid has no points"),
+        (("--over", "lr=1..0", "--random", "3"), "the range of lr must be LOW..HIGH"),
+        (("--over", "lr=0.1", "--random", "0"), "the number of random points must be a positive integer, got 0"),
+        (("--over", "lr=0.1", "--over", "lr=0.2"), "every axis must be given once"),
+        (("--over", "nonsense=1,2"), "RNN has no option 'nonsense'"),
+        (("--over", "lr=0.1", "--shard", "1/2"), "--shard needs --folder DIR"),
+        (("--over", "lr=0.1", "--shard", "1/2", "--ray"), "--shard goes with --folder"),
+    ],
+)
+def test_mistakes_of_searches(mistake, arguments, words):
+    assert words in mistake(*SEARCH, *arguments)

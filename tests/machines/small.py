@@ -43,7 +43,7 @@ def small_study(count=12, iterations=15, **settings):
 
 def do_shard(study, text, place):
     """Do a shard's share, as the command does; return whether all of it is done."""
-    share = Share(study, "smoke", Shard.parse(text), str(place))
+    share = Share(study.name, "smoke", study.plan("smoke"), Shard.parse(text), str(place))
     with stops_on_signals():
         list(share.run())
         return not stop_asked() and not share.missing()

@@ -130,7 +130,7 @@ def test_a_store_by_its_url(tmp_path, monkeypatch):
 )
 def test_what_is_no_store(place, words):
     with pytest.raises(UserError, match=words):
-        Share(small_study(), "smoke", Shard(1, 1), place)
+        Share("small", "smoke", [], Shard(1, 1), place)
 
 
 def test_a_manifest_says_what_the_whole_is(tmp_path):

@@ -25,6 +25,7 @@ from mnemoscope.cli.recall import recall
 from mnemoscope.cli.remember import remember
 from mnemoscope.cli.resume import resume
 from mnemoscope.cli.runs.application import app as runs
+from mnemoscope.cli.search import search
 from mnemoscope.cli.study import app as study
 from mnemoscope.cli.tasks import app as task
 from mnemoscope.cli.tasks import tasks
@@ -44,6 +45,7 @@ for command in (profile, compare, parity, adapt, check, train, capacity, ladder,
     app.command(cls=ClusterCommand)(advised(command))
 for plain in (networks, show, cite, tasks, data, resume):
     app.command()(plain)
+app.command(cls=ClusterCommand)(search)
 groups = {"measure": measure, "theory": theory, "task": task, "runs": runs, "study": study, "atlas": atlas}
 for name, group in groups.items():
     app.add_typer(group, name=name)

@@ -10,7 +10,9 @@ from mnemoscope.cli.terminal import FAILURE, quiet, tracked
 from mnemoscope.core.errors import UserError
 
 if TYPE_CHECKING:
-    from mnemoscope.studies.machinery import Study
+    from collections.abc import Sequence
+
+    from mnemoscope.studies.machinery import RunSpec
 
 __all__ = ["Folder", "Slurm", "TheShard", "print_script", "run_shard", "say_stopped"]
 
@@ -26,13 +28,13 @@ Slurm = Annotated[bool, typer.Option("--slurm", help="With --shard K/N: print a 
 
 
 def run_shard(
-    study: Study, scale: str, text: str, folder: str | None, minutes: float | None, json: bool
+    name: str, scale: str, plan: Sequence[RunSpec], text: str, folder: str | None, minutes: float | None, json: bool
 ) -> dict[str, Any]:
-    """Do a shard's share of a study, and return what was done as a document."""
+    """Do a shard's share of a study or a search, and return what was done as a document."""
     from mnemoscope.machines import Shard, stop_asked
     from mnemoscope.studies.machinery import Share
 
-    share = Share(study, scale, Shard.parse(text), _given(folder))
+    share = Share(name, scale, plan, Shard.parse(text), _given(folder))
     todo = share.missing()
     results = share.run(minutes)
     done = 0
@@ -42,8 +44,8 @@ def run_shard(
             return next(results, None)
 
     try:
-        for _, name in tracked([*todo, None], lambda _: f"{study.name} {share.shard}", work):
-            if name is None:
+        for _, run in tracked([*todo, None], lambda _: f"{name} {share.shard}", work):
+            if run is None:
                 break
             done += 1
     except KeyboardInterrupt:
@@ -54,9 +56,9 @@ def run_shard(
     if not json:
         there = f"{len(share.specs) - missing} of {len(share.specs)} runs are there, {done} of them run now"
         then = "; the same command goes on" if missing else ""
-        typer.echo(f"{study.name} at {scale} scale, shard {share.shard}: {there}{then}")
+        typer.echo(f"{name} at {scale} scale, shard {share.shard}: {there}{then}")
     counts = {"runs": len(share.specs), "run_now": done, "missing": missing}
-    return {"study": study.name, "scale": scale, "shard": str(share.shard), "folder": str(share.store), **counts}
+    return {"study": name, "scale": scale, "shard": str(share.shard), "folder": str(share.store), **counts}
 
 
 def print_script(

@@ -144,7 +144,7 @@ def run(
         for study in chosen:
             left = None if end is None else max((end - time.monotonic()) / 60, 1e-9)
             if shard is not None:
-                documents.append(run_shard(study, scale, shard, folder, left, json))
+                documents.append(run_shard(study.name, scale, study.plan(scale), shard, folder, left, json))
             else:
                 documents.append(_run_one(study, scale, left, html, save, runs, json, workers))
     if json:

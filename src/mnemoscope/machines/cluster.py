@@ -11,6 +11,7 @@ import logging
 import math
 import os
 import platform
+import signal
 import socket
 import threading
 import time
@@ -21,7 +22,7 @@ from typing import Any
 
 from mnemoscope.core.environment import environment
 from mnemoscope.core.errors import MnemoscopeError, UserError, positive_int
-from mnemoscope.machines.stopping import GRACE, ask_to_stop, stop_asked, stops_when_asked
+from mnemoscope.machines.stopping import GRACE, SIGNALS, ask_to_stop, stop_asked, stops_when_asked
 from mnemoscope.machines.workers import RETRIES, Answer, perform, value_of
 from mnemoscope.runs import OutOfBudget
 
@@ -164,8 +165,9 @@ class _Session:
             ready, _ = self.ray.wait(list(self.doing), num_returns=1, timeout=_POLL)
             if time.monotonic() - told > _NEWS:
                 told = time.monotonic()
-                for number, news in self.ray.get(self.board.news.remote()).items():
-                    tell(number, news)
+                with contextlib.suppress(self.ray.exceptions.RayError):  # news are no loss
+                    for number, news in self.ray.get(self.board.news.remote(), timeout=_POLL).items():
+                        tell(number, news)
             for one in ready:
                 number = self.doing.pop(one)
                 answer, where = self._got(one)
@@ -306,6 +308,7 @@ def _imported() -> Any:
 def _connect(ray: Any, address: str) -> None:
     """Join a cluster, or raise one line that says why that cannot be."""
     _check_reachable(address)
+    before = {number: signal.getsignal(number) for number in SIGNALS}
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.CRITICAL, "include_dashboard": None}
     try:
         with Path(os.devnull).open("w") as nowhere, contextlib.redirect_stderr(nowhere):
@@ -317,6 +320,10 @@ def _connect(ray: Any, address: str) -> None:
         raise UserError(
             f"no Ray cluster answers at {address!r}: {_line(error)}; start one there by `ray start --head`"
         ) from None
+    finally:
+        if threading.current_thread() is threading.main_thread():  # Ray takes them for itself
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
 
 def _check_reachable(address: str) -> None:

@@ -7,6 +7,7 @@ from mnemoscope.studies.machinery.execution import EXECUTORS, collected, execute
 from mnemoscope.studies.machinery.gallery import draw_gallery, facts_of, read_result, save_result
 from mnemoscope.studies.machinery.page import study_page
 from mnemoscope.studies.machinery.rules import NO_VERDICT, UNDECIDED, VERDICTS, First, Holds, Ordered, Part, Ranked
+from mnemoscope.studies.machinery.search import Axis, Choice, best_point, edges, grid_points, random_points, search_plan
 from mnemoscope.studies.machinery.sharding import Share
 from mnemoscope.studies.machinery.study import SCALES, STUDIES, Finding, Outcome, Row, RunSpec, Study, declared, grid
 
@@ -17,7 +18,9 @@ __all__ = [
     "STUDIES",
     "UNDECIDED",
     "VERDICTS",
+    "Axis",
     "BarsOf",
+    "Choice",
     "Cost",
     "CurvesOf",
     "Estimates",
@@ -34,17 +37,22 @@ __all__ = [
     "Share",
     "Study",
     "TableOf",
+    "best_point",
     "collected",
     "control",
     "declared",
     "draw_gallery",
+    "edges",
     "execute",
     "executor",
     "facts_of",
     "grid",
+    "grid_points",
     "kinds",
+    "random_points",
     "read_result",
     "save_result",
+    "search_plan",
     "study_page",
     "time_on",
     "trainings",

@@ -8,7 +8,7 @@ the same name, and whoever is killed has written it or not.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from mnemoscope import runs
 from mnemoscope.machines import Shard, split
@@ -18,18 +18,20 @@ from mnemoscope.runs.lock import patient
 from mnemoscope.runs.packing import ENDING, pack
 from mnemoscope.runs.stores import FolderStore, Store, open_store
 from mnemoscope.studies.machinery.execution import execute, run_name
-from mnemoscope.studies.machinery.study import RunSpec, Study
+from mnemoscope.studies.machinery.study import RunSpec
 
 __all__ = ["Share"]
 
 
 class Share:
-    """The runs of a study that are a shard's, and where they are worked on.
+    """The runs of a whole that are a shard's, and where they are worked on.
 
     Parameters
     ----------
-    study, scale
-        What is run.
+    name, scale
+        Of what is run: a study, or a search.
+    plan
+        All its runs.
     shard
         Which of its runs.
     place
@@ -37,14 +39,14 @@ class Share:
         in the folder of the runs.
     """
 
-    def __init__(self, study: Study, scale: str, shard: Shard, place: str) -> None:
-        self.study, self.scale, self.shard = study, scale, shard
+    def __init__(self, name: str, scale: str, plan: Sequence[RunSpec], shard: Shard, place: str) -> None:
+        self.name, self.scale, self.shard = name, scale, shard
         self.store: Store = open_store(place)
-        whole = {run_name(spec): spec for spec in study.plan(scale)}
+        whole = {run_name(spec): spec for spec in plan}
         self.specs: dict[str, RunSpec] = {name: whole[name] for name in split(list(whole), shard)}
-        self.manifest = Manifest(study.name, scale, shard.number, shard.of, tuple(whole))
+        self.manifest = Manifest(name, scale, shard.number, shard.of, tuple(whole))
         common = self.store.folder if isinstance(self.store, FolderStore) else root()
-        self.work = common / "work" / f"{study.name}.{scale}.{shard.label}"
+        self.work = common / "work" / f"{name}.{scale}.{shard.label}"
 
     def missing(self) -> list[str]:
         """Return the names of the runs without a result."""

@@ -23,7 +23,7 @@ from mnemoscope.training.capacities.inputs import next_on_grid
 from mnemoscope.training.data import Source, source_of
 from mnemoscope.training.model import task_sizes
 
-__all__ = ["find_limit", "make_networks", "make_task", "train", "watch_drift"]
+__all__ = ["SIZES", "find_limit", "make_networks", "make_task", "train", "watch_drift"]
 
 
 class Trained(NamedTuple):
@@ -33,7 +33,7 @@ class Trained(NamedTuple):
     rate: float | None
 
 
-_SIZES = ("input_size", "hidden_size", "num_layers", "parameters", "count")
+SIZES = ("input_size", "hidden_size", "num_layers", "parameters", "count")
 
 
 @executor("fit")
@@ -122,7 +122,7 @@ def make_networks(given: Mapping[str, Any], task: tasks.Task) -> tuple[list[Any]
     """Return a network for every seed, and the settings of their training."""
     own = dict(given)
     name, options, seeds = own.pop("network"), own.pop("options", {}), own.pop("seeds")
-    sizes = task_sizes(nn.get(name), task) | {size: own.pop(size) for size in _SIZES if size in own}
+    sizes = task_sizes(nn.get(name), task) | {size: own.pop(size) for size in SIZES if size in own}
     sizes |= {"readout_size": task.output_size} if "parameters" in sizes else {}
     networks = [nn.NetworkSpec(name, **sizes, options=options, seed=seed).build() for seed in seeds]
     if "epochs" in own:
