@@ -1,5 +1,13 @@
 """Commands of measures that take something else than a network: modules that keep their state, runs."""
 
+import shutil
+
+import numpy as np
+import pytest
+
+import mnemoscope as ms
+from mnemoscope.training.snapshots import snapshots
+
 
 def test_a_module_that_keeps_its_state_is_listed_though_nothing_adapts_it(call_json, tmp_path):
     (tmp_path / "keeps.py").write_text(
@@ -15,3 +23,49 @@ def test_a_module_that_keeps_its_state_is_listed_though_nothing_adapts_it(call_j
     )
     found = call_json("measure", "state-inventory", f"{tmp_path / 'keeps.py'}:Keeps", "--hidden", "3")
     assert (found["names"], found["outside"], found["read"]) == (["last"], [True], [3])
+
+
+def trained(folder, **options):
+    task = ms.tasks.create("copy", delay=1)
+    layer = ms.nn.NetworkSpec("rnn", input_size=task.input_size, hidden_size=4).build()
+    more = {"iterations": 6, "batch_size": 4, "test_size": 4, "checkpoint_every": 1, **options}
+    return ms.training.fit(layer, task, folder=folder, **more)
+
+
+def test_drift_of_a_run_reads_every_checkpoint(call_json, tmp_path):
+    run = trained(tmp_path / "run", checkpoints=100)
+    found = call_json("measure", "drift", str(tmp_path / "run"))
+    assert found["positions"] == [0, 1, 2, 3, 4, 5, 6]
+    V = run.model.layer.weight_hh_l0.detach().double().numpy()
+    assert found["orthogonality"][-1] == pytest.approx(np.linalg.norm(V.T @ V - np.eye(4)))
+    assert found["orthogonality"][0] != found["orthogonality"][-1]
+
+
+def test_drift_of_few_checkpoints_and_of_none(call_json, mistake, tmp_path):
+    trained(tmp_path / "run")
+    assert call_json("measure", "drift", str(tmp_path / "run"))["positions"] == [0, 5, 6], "the first, and the newest"
+    shutil.rmtree(tmp_path / "run" / "checkpoints")
+    assert "has no checkpoint" in mistake("measure", "drift", str(tmp_path / "run"))
+    assert "drift needs a run or --matrix" in mistake("measure", "drift")
+    assert "no run" in mistake("measure", "drift", "nowhere")
+
+
+def test_a_run_that_goes_on_keeps_its_film(tmp_path):
+    class Stop(Exception):
+        pass
+
+    def stop(moment):
+        if moment.step == 4:
+            raise Stop
+
+    with pytest.raises(Stop):
+        trained(tmp_path / "run", checkpoints=100, log_every=1, callbacks=[stop])
+    ms.training.resume(tmp_path / "run")
+    assert len(snapshots(tmp_path / "run")) >= 5, "what was kept before is not thinned"
+
+
+def test_matrices_from_files_drift_too(call_json, tmp_path):
+    for k in range(2):
+        np.save(tmp_path / f"{k}.npy", (1 + k) * np.eye(2))
+    found = call_json("measure", "drift", *(f"--matrix={tmp_path / f'{k}.npy'}" for k in range(2)))
+    assert found["gamma"] == [[1, 1], [2, 2]]

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from mnemoscope.measures.tensor_train.odd_even import *
     from mnemoscope.measures.tracking.gate import *
     from mnemoscope.measures.tracking.witness import *
+    from mnemoscope.measures.weight_drift import *
 
 _FILES = {
     "attention_weights": ("AttentionWeights", "attention"),
@@ -96,6 +97,7 @@ _FILES = {
     "tensor_train.odd_even": ("OddEvenRank", "odd_even_rank"),
     "tracking.gate": ("DYCK", "Exclusion", "TrackingGate", "tracking_gate"),
     "tracking.witness": ("StateTrackingWitness", "state_tracking_witness"),
+    "weight_drift": ("Drift", "drift"),
 }
 """The public names of each file. `tests/measures/test_registry.py` compares them with what the files export."""
 

@@ -30,6 +30,7 @@ HOMES = {
     "attention-paths": "gradient_paths",
     "copy-capacity": "copying",
     "cp-rank": "tensor_train.cp",
+    "drift": "weight_drift",
     "effective-state-size": "state_use",
     "encoder-geometry": "relations",
     "fisher": "fisher.vector",
@@ -154,7 +155,8 @@ class Measure:
     function
         What computes it. Its docstring explains it, its signature gives the command its options.
     kinds
-        The kinds of network that it accepts; empty when it takes matrices only.
+        The kinds of network that it accepts; empty when it takes matrices only; ``"run"``: networks at the checkpoints
+        of a run.
     needs
         What it needs of the network: keys of `NEEDS`.
     matrices

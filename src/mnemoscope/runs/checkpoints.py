@@ -75,7 +75,9 @@ def steps(folder: Path) -> list[int]:
     return sorted({int(match[1]) for match in found if match})
 
 
-def write_checkpoint(folder: Path, checkpoint: Checkpoint, *, key: str, position: Position, best: bool) -> None:
+def write_checkpoint(
+    folder: Path, checkpoint: Checkpoint, *, key: str, position: Position, best: bool, keep: int = 2
+) -> None:
     """Write a checkpoint, whole or not at all.
 
     Parameters
@@ -90,6 +92,8 @@ def write_checkpoint(folder: Path, checkpoint: Checkpoint, *, key: str, position
         The place in the metrics.
     best
         Whether it is the best so far.
+    keep
+        How many of the newest the run keeps, for whoever goes on with it.
     """
     first, second = tensor_paths(folder, checkpoint.step)
     target, other = (second, first) if os.path.lexists(first) else (first, second)
@@ -99,6 +103,7 @@ def write_checkpoint(folder: Path, checkpoint: Checkpoint, *, key: str, position
         "step": checkpoint.step,
         "run": key,
         "best": best,
+        "keep": keep,
         "metrics": position.to_dict(),
         "tensors": about,
         "state": checkpoint.state,
@@ -183,11 +188,20 @@ class CheckpointFolder:
     key
         The checksum of the run's configuration.
     keep
-        How many of the newest are kept, beside the best and that of step 0.
+        How many of the newest are kept, beside the best and that of step 0; at least as many as the run kept before.
     """
 
     def __init__(self, folder: Path, key: str, keep: int = 2) -> None:
         self.folder, self.key, self.keep = folder, key, keep
+
+    def keep_as_before(self) -> None:
+        """Keep as many checkpoints as the newest one says that the run keeps."""
+        for step in reversed(steps(self.folder)):
+            try:
+                self.keep = max(self.keep, int(read_document(document_path(self.folder, step))[0].get("keep", 0)))
+            except UserError:
+                continue
+            return
 
     def write(self, checkpoint: Checkpoint, position: Position, *, best: bool) -> None:
         """Write a checkpoint, then remove those that are not kept."""
@@ -197,7 +211,7 @@ class CheckpointFolder:
             raise expected(
                 "step", f"at least {before[-1]}, that of the newest checkpoint (see latest)", checkpoint.step
             )
-        write_checkpoint(self.folder, checkpoint, key=self.key, position=position, best=best)
+        write_checkpoint(self.folder, checkpoint, key=self.key, position=position, best=best, keep=self.keep)
         self._thin(checkpoint.step if best else None)
 
     def newest(self, recorded: int | None, whole: Callable[[Position], bool] | None = None) -> Stored | None:

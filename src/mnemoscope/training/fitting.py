@@ -70,6 +70,7 @@ def fit(
     log_every: int | None = None,
     checkpoint_every: int | None = None,
     checkpoint_seconds: float = 60.0,
+    checkpoints: int = 2,
     device: str | None = None,
     precision: str | None = None,
     weight_decay: float = 0.0,
@@ -106,7 +107,7 @@ def fit(
         As in `Options`.
     clip_norm, clip_value, clip_largest, schedule, patience, target, data, validate_every, validation_size, test_size
         As in `Options`.
-    truncate, log_every, checkpoint_every, checkpoint_seconds, device, precision
+    truncate, log_every, checkpoint_every, checkpoint_seconds, checkpoints, device, precision
         As in `Options`.
 
     Returns
@@ -187,7 +188,8 @@ def conduct(
     """Run the training of one network to its end, recorded where there is a folder for it, and return what came out."""
     task, options = loop.task, loop.options
     opened = folder is not None or root is not None
-    with runs.open(spec, folder=folder, root=root, start=loop.begin) if opened else nullcontext() as record:
+    keep = options.checkpoints
+    with runs.open(spec, folder=folder, root=root, start=loop.begin, keep=keep) if opened else nullcontext() as record:
         restore(loop, record)
         where = None if record is None else record.folder
         if record is not None and record.finished:

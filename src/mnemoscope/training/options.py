@@ -70,6 +70,8 @@ class Options:
         Steps between two lines of the metrics.
     checkpoint_every, checkpoint_seconds
         Steps and seconds between two checkpoints, whichever comes first.
+    checkpoints
+        How many of the newest are kept, beside the best and the first; ``mnemoscope measure drift`` reads them all.
     device, precision
         Where and with what numbers: ``"float32"``, ``"float64"``, ``"bfloat16"`` (autocast); by default the network's.
     """
@@ -100,6 +102,7 @@ class Options:
     log_every: int | None = None
     checkpoint_every: int | None = None
     checkpoint_seconds: float = 60.0
+    checkpoints: int = 2
     device: str | None = None
     precision: str | None = None
     weight_decay: float = 0.0
@@ -122,7 +125,7 @@ class Options:
             self._set("device", _device(self.device))
 
     def _check_wholes(self) -> None:
-        for name in ("iterations", "batch_size", "validation_size", "test_size"):
+        for name in ("iterations", "batch_size", "validation_size", "test_size", "checkpoints"):
             self._set(name, positive_int(name, getattr(self, name)))
         for name in ("checkpoint_every", "truncate", "validate_every"):
             value = getattr(self, name)
@@ -168,7 +171,7 @@ class Options:
 
     def to_dict(self) -> dict[str, Any]:
         """Return what decides the numbers, ready for JSON: not how often is written, nor where it is computed."""
-        left_out = ["checkpoint_every", "checkpoint_seconds", "device", "patience"]
+        left_out = ["checkpoint_every", "checkpoint_seconds", "checkpoints", "device", "patience"]
         # Of later date: where they are not used, runs keep the names that they had.
         left_out += [name for name in ("lr_state_space", "weight_decay", "warmup") if not getattr(self, name)]
         found = {name: getattr(self, name) for name in self.names() if name not in left_out}

@@ -49,7 +49,7 @@ def run_workers(
         Who trains them; None: `layout.processes` processes of this machine.
     """
     data, options = getattr(everyone.task, "data", None), everyone.options[0]
-    now = {name: getattr(options, name) for name in ("device", "checkpoint_every", "checkpoint_seconds")}
+    now = {name: getattr(options, name) for name in ("device", "checkpoint_every", "checkpoint_seconds", "checkpoints")}
     common: dict[str, Any] = {"home": str(home), "data": None if data is None else str(data), "now": now}
     jobs = [common | {"group": place} for place in range(len(layout.groups))]
     chosen = Processes(layout.processes, layout.threads) if workers is None else workers

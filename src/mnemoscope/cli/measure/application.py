@@ -32,7 +32,9 @@ __all__ = [
     "network_parameters",
     "no_network",
     "reason_against",
+    "run_parameters",
     "takes_nothing",
+    "takes_runs",
 ]
 
 _NAMES = {"hidden": "hidden_size", "input_size": "input_size", "layers": "num_layers"}
@@ -103,6 +105,28 @@ def network_parameters() -> dict[str, tuple[Any, Any]]:
     }
 
 
+def run_parameters() -> dict[str, tuple[Any, Any]]:
+    """Return annotation and default of the arguments by which a command takes a run."""
+    words = "The folder of a run, its id or a beginning of it, as `mnemoscope runs` lists them."
+    argument = typer.Argument(metavar="RUN", help=words, show_default=False)
+    trust = typer.Option("--trust", help="Run the code of the file that the run's network comes from.")
+    return {"network": (Annotated[str | None, argument], None), "trust": (Annotated[bool, trust], False)}
+
+
+def takes_runs(entry: Measure) -> bool:
+    """Say whether a measure takes the networks at the checkpoints of a run."""
+    return entry.kinds == ("run",)
+
+
+def _of_run(entry: Measure, source: Source, given: Mapping[str, Any]) -> Result:
+    """Compute a measure of the networks at the checkpoints of a run."""
+    from mnemoscope.training.snapshots import snapshots
+
+    found = snapshots(source.network or "", trust=source.trust)
+    layers, steps = [each.model.layer for each in found], [float(each.step) for each in found]
+    return entry.function(layers, **{"positions": steps, **given})
+
+
 @dataclass(frozen=True)
 class Source:
     """Source of a measure's numbers, as it was typed: a network or files.
@@ -121,6 +145,8 @@ class Source:
         Draws the weights of a network that is built.
     about
         Advice on a stranger's module, and its trained weights.
+    trust
+        Whether the code of a file that a run's record names may be run.
     """
 
     network: str | None = None
@@ -133,6 +159,7 @@ class Source:
     option: tuple[str, ...] = ()
     seed: int = 0
     about: Mapping[str, Any] = field(default_factory=dict)
+    trust: bool = False
 
     @property
     def label(self) -> str:
@@ -237,6 +264,8 @@ def ways(entry: Measure) -> str:
     if takes_nothing(entry):
         return "nothing but its options"
     files = " ".join(f"--{flag} FILE" for flag in entry.matrices.values() or LINEAR)
+    if takes_runs(entry):
+        return f"a run or {files} several times"
     return f"a network or {files}" if network_function(entry) else files
 
 
@@ -251,6 +280,8 @@ def apply(entry: Measure, source: Source, given: Mapping[str, Any]) -> Result:
         raise UserError(f"{entry.name} needs {ways(entry)}; mnemoscope measure {entry.name} --help says more")
     if source.network is None and entry.matrices:
         return _apply_to_matrices(entry, source, given)
+    if takes_runs(entry):
+        return _of_run(entry, source, given)
     against = _wrong_kind(entry, source.kind)
     if source.kind is not None and against is not None:
         raise UserError(f"{entry.name} cannot measure {source.network}: {against}")
@@ -288,6 +319,8 @@ def reason_against(entry: Measure, network: Any, given: Mapping[str, Any]) -> st
 def _wrong_kind(entry: Measure, kind: str | None) -> str | None:
     if not entry.kinds or kind in entry.kinds:
         return None
+    if takes_runs(entry):
+        return f"it takes the checkpoints of a run: mnemoscope measure {entry.name} RUN"
     return f"it takes networks of kind {' or '.join(entry.kinds)}, and this one is of kind {kind}"
 
 

@@ -97,12 +97,15 @@ def _command(entry: Measure) -> Any:
         network_function,
         network_parameters,
         no_network,
+        run_parameters,
+        takes_runs,
     )
     from mnemoscope.cli.options import make_command
     from mnemoscope.core.docs import function_summary
 
     of_networks = network_function(entry) is not None
-    parameters = network_parameters() if of_networks else {}
+    taken = run_parameters if takes_runs(entry) else network_parameters
+    parameters = taken() if of_networks else {}
     parameters |= {flag: _file(flag, meaning) for flag, meaning in _flags(entry, LINEAR).items()}
     parameters |= {option.name: (option.annotation, None) for option in measure_options(entry).values()}
     if _has_chance(entry):
@@ -134,11 +137,11 @@ def _file(flag: str, meaning: str) -> tuple[Any, Any]:
 
 
 def _has_chance(entry: Measure) -> bool:
-    from mnemoscope.cli.measure.application import network_function
+    from mnemoscope.cli.measure.application import network_function, takes_runs
     from mnemoscope.core.docs import function_arguments
 
     own = any(argument.name == "seed" for argument in function_arguments(entry.function))
-    return own or network_function(entry) is not None
+    return own or (network_function(entry) is not None and not takes_runs(entry))
 
 
 def _run(
