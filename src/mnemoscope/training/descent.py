@@ -25,6 +25,7 @@ __all__ = [
     "full_state",
     "load_weights",
     "part",
+    "read_as",
     "trained_parameters",
 ]
 
@@ -172,6 +173,13 @@ def _groups(model: Model, options: Options) -> list[tuple[str, dict[str, Any]]]:
 def as_real(tensors: Sequence[Any]) -> list[Any]:
     """Return complex tensors as pairs of real numbers, others as they are."""
     return [t if t is None or not t.is_complex() else torch.view_as_real(t.detach().resolve_conj()) for t in tensors]
+
+
+def read_as(like: Tensor, options: Options) -> torch.dtype:
+    """Return the number type in which a network reads its inputs and keeps its state."""
+    if options.precision == "bfloat16":
+        return torch.bfloat16
+    return like.dtype.to_real() if like.is_complex() else like.dtype
 
 
 def autocast(like: Tensor, options: Options) -> AbstractContextManager[Any]:

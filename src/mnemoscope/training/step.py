@@ -14,7 +14,7 @@ from mnemoscope.core.errors import MnemoscopeError, UserError, expected
 from mnemoscope.nn.maps.base import Transition
 from mnemoscope.tasks import Batch, Task
 from mnemoscope.training.data import Fixed, Source
-from mnemoscope.training.descent import Descent, autocast, trained_parameters
+from mnemoscope.training.descent import Descent, autocast, read_as, trained_parameters
 from mnemoscope.training.model import Model
 from mnemoscope.training.objective import Loss, Objective, quick_score
 from mnemoscope.training.options import Options
@@ -96,9 +96,7 @@ def prepared(batch: Batch, like: Tensor, options: Options) -> Batch:
     """Return the batch on the device and in the number type of the network."""
     if like.device.type != "cpu":
         batch = batch.to(like.device)
-    dtype = (
-        torch.bfloat16 if options.precision == "bfloat16" else like.dtype.to_real() if like.is_complex() else like.dtype
-    )
+    dtype = read_as(like, options)
     return batch._replace(
         inputs=tree_map(lambda part: part.to(dtype) if part.is_floating_point() else part, batch.inputs)
     )

@@ -106,10 +106,16 @@ def test_seeds_decide_everything_and_global_chance_nothing():
 
 
 @pytest.mark.parametrize("precision", ["float64", "bfloat16"])
-def test_precisions(precision):
-    run = ppo(layer(), MAZE, precision=precision, **BRIEF)
+@pytest.mark.parametrize("name", ["lstm", "rellstm", "transformer"])
+def test_precisions(name, precision):
+    options = {"buffer": 2, "relevant": 2} if name == "rellstm" else {}
+    made = ms.nn.NetworkSpec(name, input_size=4, hidden_size=8, options=options, seed=0).build()
+    run = ppo(made, MAZE, precision=precision, **BRIEF)
     assert next(run.model.parameters()).dtype == (torch.float64 if precision == "float64" else torch.float32)
     assert 0 <= run.score <= 1
+    twin = ms.nn.NetworkSpec(name, input_size=4, hidden_size=8, options=options, seed=0).build()
+    close = ppo(twin, MAZE, **BRIEF)  # the first rollout is nearly that of float32
+    assert run.metrics[0]["loss"] == pytest.approx(close.metrics[0]["loss"], abs=0.03)
 
 
 def test_a_diverging_run_says_so(tmp_path):

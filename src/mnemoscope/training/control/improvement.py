@@ -104,7 +104,8 @@ class Improvement(Descent):
         size = max(1, self.options.batch_size // player.recurrence)
         for order in rollout.orders:
             for chosen in order.split(size):
-                states = burnt_in(self.model, rollout, chosen, settings)
+                with autocast(self._like, self.options):
+                    states = burnt_in(self.model, rollout, chosen, settings)
                 yield (
                     minibatch(rollout, found, chosen, settings),
                     cut(self.model, rollout, begins, chosen, states, settings),
@@ -162,8 +163,7 @@ def burnt_in(model: Any, rollout: Rollout, chosen: Int64[Tensor, " sequences"], 
         return state
     assert settings.recurrence is not None
     first, copies = chosen // worlds * settings.recurrence, chosen % worlds
-    size, like = len(chosen), rollout.own.values
-    fresh = layer.init_state(size, device=like.device, dtype=like.dtype)
+    fresh = layer.init_state(len(chosen), device=rollout.numbers.device, dtype=rollout.numbers.dtype)
     advance = layer.stepper()
     for t in range(settings.burn_in):
         where = (first + t, copies)
@@ -198,11 +198,11 @@ def cut(
     times = steps - start[pieces]
     longest = int(times.max()) + 1
     inside = (start + torch.arange(longest)[:, None]).clamp(max=length - 1)
-    device = rollout.own.values.device
+    device = rollout.numbers.device
     where = ((first[sequence] + inside).to(device), copies[sequence].to(device))
     seen = tree_map(lambda leaf: leaf[where], rollout.context.seen)
     layer = model.layer
-    fresh = layer.init_state(len(start), device=device, dtype=rollout.own.values.dtype)
+    fresh = layer.init_state(len(start), device=device, dtype=rollout.numbers.dtype)
     spread = tree_map(lambda leaf: leaf.index_select(layer.batch_axis, sequence.to(device)), states)
     state = renewed(layer, spread, ((start > 0) | begins[first, copies][sequence]).to(device), fresh)
     return Pieces(seen, state, times.to(device), pieces.to(device))

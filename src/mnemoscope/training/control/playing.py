@@ -16,7 +16,7 @@ from mnemoscope.tasks.control import Environment, Worlds
 from mnemoscope.training.control.agent import answers, enlarged, renewed, room, stepper
 from mnemoscope.training.control.settings import PPO
 from mnemoscope.training.data import Source
-from mnemoscope.training.descent import autocast, part
+from mnemoscope.training.descent import autocast, part, read_as
 from mnemoscope.training.model import Model
 from mnemoscope.training.options import Options
 
@@ -65,6 +65,8 @@ class Rollout(NamedTuple):
         For every pass the order of the sequences: number ``k * copies + b`` is the k-th of copy b.
     returns
         Sum and number of the returns of episodes that ended.
+    numbers
+        Nothing, of the type and on the device of what the network reads.
     """
 
     context: Experience
@@ -73,6 +75,7 @@ class Rollout(NamedTuple):
     last: Float[Tensor, " copies"]
     orders: Int64[Tensor, "epochs sequences"]
     returns: Float[Tensor, " 2"]
+    numbers: Tensor
 
 
 class _Before(NamedTuple):
@@ -91,6 +94,7 @@ class Player(Source):
         assert settings.recurrence is not None
         self.frames, self.recurrence, self.size = settings.frames, settings.recurrence, settings.worlds
         self._like = next(p for p in model.parameters() if p.is_floating_point() and not p.is_complex())
+        self._numbers = torch.empty(0, device=self._like.device, dtype=read_as(self._like, options))
         self._generator = stream(options.seed, "actions")
         self._worlds = environment.worlds(self.size, seed_of(options.seed, "batches"), device=self._like.device)
         self._begins = torch.ones(self.size, dtype=torch.bool, device=self._like.device)
@@ -107,10 +111,10 @@ class Player(Source):
 
     def _look(self) -> Any:
         """Return what is seen now, in the number type of the network."""
-        return _as(self._worlds.observation, self._like)
+        return _as(self._worlds.observation, self._numbers)
 
     def _fresh(self) -> State:
-        return self.model.layer.init_state(self.size, device=self._like.device, dtype=self._like.dtype)
+        return self.model.layer.init_state(self.size, device=self._like.device, dtype=self._numbers.dtype)
 
     def next(self) -> Rollout:  # type: ignore[override]
         """Play on, and return what happened."""
@@ -139,7 +143,8 @@ class Player(Source):
         early = [states[number] for number in range(0, self.frames, self.recurrence)]
         sequences = len(early) * self.size
         orders = [torch.randperm(sequences, generator=self._generator) for _ in range(settings.epochs)]
-        return Rollout(whole, own, early, answers(given, self._like).value, torch.stack(orders), self._returns)
+        last = answers(given, self._like).value
+        return Rollout(whole, own, early, last, torch.stack(orders), self._returns, self._numbers)
 
     def _play(self, step: Any, fresh: State, first: int, count: int) -> tuple[Experience, dict[int, State]]:
         """Play `count` steps, numbered from `first`; states are kept before every `recurrence`-th number."""
@@ -234,6 +239,7 @@ def mean_return(model: Model, environment: Environment, worlds: Worlds, options:
     own, as in training.
     """
     like = next(p for p in model.parameters() if p.is_floating_point() and not p.is_complex())
+    numbers = torch.empty(0, device=like.device, dtype=read_as(like, options))
     generator = stream(options.seed, f"test/{environment.name}/actions")
     size = len(tree_flatten(worlds.observation)[0][0])
     paid = torch.zeros(size, device=like.device)
@@ -245,16 +251,16 @@ def mean_return(model: Model, environment: Environment, worlds: Worlds, options:
         with room(model, until), autocast(like, options):
             step = stepper(model)
             state = (
-                enlarged(model, state, like, size)
+                enlarged(model, state, numbers, size)
                 if done
-                else model.layer.init_state(size, device=like.device, dtype=like.dtype)
+                else model.layer.init_state(size, device=like.device, dtype=numbers.dtype)
             )
             while done < until and not bool(over.all()):
                 count = min(_LOOK, until - done)
                 worlds.foresee(count)
                 noise = gumbel(count, size, environment.actions, generator, like)
                 for t in range(count):
-                    given, state = step(_as(worlds.observation, like), state)
+                    given, state = step(_as(worlds.observation, numbers), state)
                     logs, _ = answers(given, like)
                     reward, ended = worlds.step((logs if environment.greedy else logs + noise[t]).argmax(-1))
                     paid = paid + torch.where(over, 0.0, reward)
