@@ -36,6 +36,9 @@ __all__ = [
     "write_checkpoint",
 ]
 
+_KEPT = 2
+"""Checkpoints of a run that was not told how many to keep."""
+
 _NAME = re.compile(r"step-(0|[1-9][0-9]{0,17})(\.json|(-2)?\.safetensors)")
 
 
@@ -76,7 +79,7 @@ def steps(folder: Path) -> list[int]:
 
 
 def write_checkpoint(
-    folder: Path, checkpoint: Checkpoint, *, key: str, position: Position, best: bool, keep: int = 2
+    folder: Path, checkpoint: Checkpoint, *, key: str, position: Position, best: bool, keep: int = _KEPT
 ) -> None:
     """Write a checkpoint, whole or not at all.
 
@@ -188,20 +191,26 @@ class CheckpointFolder:
     key
         The checksum of the run's configuration.
     keep
-        How many of the newest are kept, beside the best and that of step 0; at least as many as the run kept before.
+        How many of the newest are kept, beside the best and that of step 0; None: as many as the run kept before, 2
+        where it is new.
     """
 
-    def __init__(self, folder: Path, key: str, keep: int = 2) -> None:
-        self.folder, self.key, self.keep = folder, key, keep
+    def __init__(self, folder: Path, key: str, keep: int | None = None) -> None:
+        self.folder, self.key = folder, key
+        self._keep = keep
 
-    def keep_as_before(self) -> None:
-        """Keep as many checkpoints as the newest one says that the run keeps."""
-        for step in reversed(steps(self.folder)):
-            try:
-                self.keep = max(self.keep, int(read_document(document_path(self.folder, step))[0].get("keep", 0)))
-            except UserError:
-                continue
-            return
+    @property
+    def keep(self) -> int:
+        """How many of the newest are kept: the newest checkpoint says what the run was told."""
+        if self._keep is None:
+            self._keep = next((kept for step in reversed(steps(self.folder)) if (kept := self._told(step))), _KEPT)
+        return self._keep
+
+    def _told(self, step: int) -> int:
+        try:
+            return int(read_document(document_path(self.folder, step))[0].get("keep", _KEPT))
+        except UserError:
+            return 0
 
     def write(self, checkpoint: Checkpoint, position: Position, *, best: bool) -> None:
         """Write a checkpoint, then remove those that are not kept."""

@@ -45,7 +45,7 @@ def open(  # noqa: A001 - runs.open is to a run what open is to a file
     kind: str = "fit",
     start: Callable[[], Checkpoint] | None = None,
     resume: bool = True,
-    keep: int = 2,
+    keep: int | None = None,
 ) -> Recorder:
     """Open the run of a configuration and lock it: the one that is there, or a new one.
 
@@ -69,7 +69,7 @@ def open(  # noqa: A001 - runs.open is to a run what open is to a file
     resume
         Whether to go on with a run that is there. False: a new folder beside it; with `folder` given, an error.
     keep
-        How many checkpoints are kept.
+        How many of the newest checkpoints are kept; None: as many as the run kept so far, 2 where it is new.
 
     Returns
     -------
@@ -79,7 +79,7 @@ def open(  # noqa: A001 - runs.open is to a run what open is to a file
     if not isinstance(spec, Mapping):
         raise expected("spec", "a mapping", spec)
     config = {"kind": choice("kind", kind, KINDS), "spec": returned(spec, "spec")}
-    keep = positive_int("keep", keep)
+    keep = None if keep is None else positive_int("keep", keep)
     base = folders.root(root)
     path = _chosen(base, folder, config, resume)
     name = folders.identity(path, base)

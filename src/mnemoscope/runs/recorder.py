@@ -55,7 +55,7 @@ class Recorder:
         lock: Lock,
         home: Path | None,
         resumed: bool,
-        keep: int,
+        keep: int | None,
         changes: list[str],
         first: Checkpoint | None = None,
     ) -> None:
@@ -64,7 +64,6 @@ class Recorder:
         self._status, self._lock, self._home = status, lock, home
         self._log = Log(folder / METRICS, chain_start(key))
         self._store = CheckpointFolder(folder / CHECKPOINTS, key, keep)
-        self._store.keep_as_before()
         self._changes = changes
         self._writing = self._touched = self._ended = False
         self._open = True

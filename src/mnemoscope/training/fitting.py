@@ -70,7 +70,7 @@ def fit(
     log_every: int | None = None,
     checkpoint_every: int | None = None,
     checkpoint_seconds: float = 60.0,
-    checkpoints: int = 2,
+    checkpoints: int | None = None,
     device: str | None = None,
     precision: str | None = None,
     weight_decay: float = 0.0,

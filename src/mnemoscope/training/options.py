@@ -71,7 +71,8 @@ class Options:
     checkpoint_every, checkpoint_seconds
         Steps and seconds between two checkpoints, whichever comes first.
     checkpoints
-        How many of the newest are kept, beside the best and the first; ``mnemoscope measure drift`` reads them all.
+        How many of the newest are kept, beside the best and the first: by default 2, and as many as before in a run
+        that goes on. ``mnemoscope measure drift`` reads them all.
     device, precision
         Where and with what numbers: ``"float32"``, ``"float64"``, ``"bfloat16"`` (autocast); by default the network's.
     """
@@ -102,7 +103,7 @@ class Options:
     log_every: int | None = None
     checkpoint_every: int | None = None
     checkpoint_seconds: float = 60.0
-    checkpoints: int = 2
+    checkpoints: int | None = None
     device: str | None = None
     precision: str | None = None
     weight_decay: float = 0.0
@@ -125,9 +126,9 @@ class Options:
             self._set("device", _device(self.device))
 
     def _check_wholes(self) -> None:
-        for name in ("iterations", "batch_size", "validation_size", "test_size", "checkpoints"):
+        for name in ("iterations", "batch_size", "validation_size", "test_size"):
             self._set(name, positive_int(name, getattr(self, name)))
-        for name in ("checkpoint_every", "truncate", "validate_every"):
+        for name in ("checkpoint_every", "checkpoints", "truncate", "validate_every"):
             value = getattr(self, name)
             if value is not None and not (name == "validate_every" and value == 0):
                 positive_int(name, value)
