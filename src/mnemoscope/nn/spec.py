@@ -227,7 +227,8 @@ class NetworkSpec:
         does not keep the contract of a network is adapted, unless it is asked for `as_it_is`.
         """
         try:
-            return self._built(as_it_is)
+            built, where = self._built(as_it_is), chosen_device()
+            return built if where is None else built.to(where)
         except Advised as error:
             raise self._mended(error) from error
 

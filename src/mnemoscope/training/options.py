@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from mnemoscope.core.devices import check_device, chosen_device
 from mnemoscope.core.errors import Description, UserError, choice, expected, nearest, positive_int
 from mnemoscope.core.seeds import check_seed
 from mnemoscope.training.optimisers import OPTIMISERS, Clipping, Optimiser
@@ -122,8 +123,7 @@ class Options:
             raise UserError("validate_every must be above 0 where a schedule, patience or target looks at it, got 0")
         often = max(1, min(_OFTEN, self.iterations // _LOGS))
         self._set("log_every", often if self.log_every is None else positive_int("log_every", self.log_every))
-        if self.device is not None:
-            self._set("device", _device(self.device))
+        self._set("device", chosen_device() if self.device is None else check_device(self.device))
 
     def _check_wholes(self) -> None:
         for name in ("iterations", "batch_size", "validation_size", "test_size"):
@@ -226,17 +226,3 @@ def _check_number(name: str, value: Any, good: Callable[[float], bool], what: st
         return
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or not good(value):
         raise expected(name, what, value)
-
-
-def _device(device: Any) -> str:
-    try:
-        made = torch.device(device)
-        torch.empty(0, device=made)
-        if made.type == "meta":
-            raise TypeError("it holds no numbers")
-    except (RuntimeError, TypeError, AssertionError) as error:
-        reason = " ".join(str(error).split())[:120]
-        raise expected(
-            "device", "a device of this machine, such as 'cpu'", Description(f"{device!r} ({reason})")
-        ) from None
-    return str(made)
