@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperCommand
+
+from mnemoscope.cli.device import DeviceCommand
 
 if TYPE_CHECKING:
     from mnemoscope.machines.workers import Workers
@@ -29,7 +30,7 @@ Cluster = Annotated[
 ]
 
 
-class ClusterCommand(TyperCommand):
+class ClusterCommand(DeviceCommand):
     """A command whose option ``--ray`` may stand without an address."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

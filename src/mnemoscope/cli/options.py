@@ -12,6 +12,7 @@ import numpy as np
 import typer
 from rich.markup import escape
 
+from mnemoscope.cli.device import DeviceCommand
 from mnemoscope.core.arrays import ARRAYS, read_array
 from mnemoscope.core.docs import REQUIRED, Argument, function_arguments
 from mnemoscope.core.errors import Description, UserError, expected, positive_int
@@ -259,5 +260,7 @@ def make_command(
     call.__signature__ = inspect.Signature(signature)  # type: ignore[attr-defined]
     call.__annotations__ = {parameter.name: parameter.annotation for parameter in signature}
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    app.command(name, help=escape(help), context_settings={"allow_extra_args": surplus is not None})(call)
+    app.command(name, cls=DeviceCommand, help=escape(help), context_settings={"allow_extra_args": surplus is not None})(
+        call
+    )
     return typer.main.get_command(app)

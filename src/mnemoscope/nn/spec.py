@@ -18,6 +18,7 @@ import torch
 from torch import nn
 
 from mnemoscope.core.arrays import ARRAYS
+from mnemoscope.core.devices import chosen_device
 from mnemoscope.core.errors import Advised, UserError, choice, expected, positive_int
 from mnemoscope.core.plugins import is_location, load_object
 from mnemoscope.core.seeds import check_seed, seed_of
@@ -224,7 +225,8 @@ class NetworkSpec:
         The weights are those that the constructor draws from torch's generator at the state
         ``mnemoscope.core.seeds.stream(seed, "layer")``: a stream apart from those of a training's batches and a
         measure's inputs, which may have the same seed. Torch's own random numbers stay as they were. A module that
-        does not keep the contract of a network is adapted, unless it is asked for `as_it_is`.
+        does not keep the contract of a network is adapted, unless it is asked for `as_it_is`. Within
+        `mnemoscope.core.devices.computing_on` the network is moved to that device.
         """
         try:
             built, where = self._built(as_it_is), chosen_device()

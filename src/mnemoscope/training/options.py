@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from mnemoscope.core.devices import check_device, chosen_device
-from mnemoscope.core.errors import Description, UserError, choice, expected, nearest, positive_int
+from mnemoscope.core.errors import UserError, choice, expected, nearest, positive_int
 from mnemoscope.core.seeds import check_seed
 from mnemoscope.training.optimisers import OPTIMISERS, Clipping, Optimiser
 from mnemoscope.training.schedule import COSINE, Plateau, plateau
