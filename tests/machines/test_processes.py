@@ -67,6 +67,18 @@ def test_a_mistake_and_a_death_again_and_again_are_one_line(tmp_path):
         list(Processes(1).run("nowhere:nothing", job))
 
 
+def test_results_come_through_a_store_where_the_runs_are_not_seen(tmp_path, monkeypatch):
+    monkeypatch.setenv("MNEMOSCOPE_RUNS", str(tmp_path / "own"))
+    study, store = small_study(3, iterations=4), f"local://{tmp_path}/store"
+    list(execute(study.plan("smoke"), tmp_path / "whole"))
+    assert len(list(execute(study.plan("smoke"), tmp_path / "many", workers=Processes(1), store=store))) == 3
+    assert numbers(study, tmp_path / "many") == numbers(study, tmp_path / "whole")
+    assert not list((tmp_path / "own" / "work").iterdir())
+    done = execute(study.plan("smoke"), tmp_path / "again", workers=Processes(1, retries=0), store=store)
+    assert len(list(done)) == 3  # from the store
+    assert numbers(study, tmp_path / "again") == numbers(study, tmp_path / "whole")
+
+
 DYING = """
 import os, pathlib
 def work(job, tell):

@@ -82,6 +82,8 @@ def search(
         raise UserError("a search needs something to search over: --over lr=0.01,0.001")
     if len({axis.name for axis in axes}) < len(axes):
         raise UserError("every axis must be given once: --over lr=0.01,0.001 has all its values")
+    if folder is not None and shard is None:
+        raise UserError("--folder goes with --shard K/N")
     if shard is not None and (ray is not None or runs is not None):
         raise UserError("--shard goes with --folder, and with neither --ray nor --runs")
     points = grid_points(axes) if count is None else random_points(axes, count, seed)

@@ -22,7 +22,12 @@ TheShard = Annotated[
 ]
 Folder = Annotated[
     str | None,
-    typer.Option("--folder", metavar="DIR", help="With --shard: where all shards put their results, or a store's URL."),
+    typer.Option(
+        "--folder",
+        metavar="DIR",
+        help="A folder or the URL of a store: with --shard where all shards put their results, with --ray the way of "
+        "results from machines that do not see the folder of the runs.",
+    ),
 ]
 Slurm = Annotated[bool, typer.Option("--slurm", help="With --shard K/N: print a script for sbatch that runs all N.")]
 

@@ -131,7 +131,7 @@ def run(
     chosen = _chosen(name, scale, changes)
     if shard is not None and ray is not None:
         raise UserError("--shard is for machines without a cluster, --ray for one: give either")
-    if shard is None and (folder is not None or slurm):
+    if shard is None and (slurm or (folder is not None and ray is None)):
         raise UserError("--folder and --slurm go with --shard K/N")
     if shard is not None and (html is not None or save is not None or runs is not None):
         raise UserError("a shard says nothing of the whole: --html, --save and --runs are for `study report` later")
@@ -140,13 +140,13 @@ def run(
         return
     end = None if minutes is None else time.monotonic() + 60 * minutes
     documents = []
-    with usual_layout(layout), stops_on_signals(), workers_at(ray, root(runs)) as workers:
+    with usual_layout(layout), stops_on_signals(), workers_at(ray, root(runs) if folder is None else None) as workers:
         for study in chosen:
             left = None if end is None else max((end - time.monotonic()) / 60, 1e-9)
             if shard is not None:
                 documents.append(run_shard(study.name, scale, study.plan(scale), shard, folder, left, json))
             else:
-                documents.append(_run_one(study, scale, left, html, save, runs, json, workers))
+                documents.append(_run_one(study, scale, left, html, save, runs, json, workers, folder))
     if json:
         print_json(documents[0] if name is not None else {"studies": documents})
 
@@ -196,13 +196,14 @@ def _run_one(
     runs: Path | None,
     json: bool,
     workers: Workers | None,
+    store: str | None,
 ) -> dict[str, Any]:
     from mnemoscope.cli.terminal import tracked
     from mnemoscope.machines import stop_asked
     from mnemoscope.studies.machinery import execute
 
     plan = study.plan(scale)
-    outcomes = execute(plan, runs, minutes, workers)
+    outcomes = execute(plan, runs, minutes, workers, store)
     done: list[Outcome] = []
     name = _label if workers is None else _several(study, workers)
 

@@ -31,7 +31,7 @@ from mnemoscope.runs.record import Record, read_record
 from mnemoscope.runs.status import read_status
 from mnemoscope.runs.stores import FolderStore, Store, open_store
 
-__all__ = ["Merged", "merge"]
+__all__ = ["Merged", "fetch", "merge"]
 
 _TIMES = ("seconds", "processor_seconds")
 """Parts of a summary that are other ones each time."""
@@ -100,6 +100,15 @@ def merge(sources: Sequence[str | os.PathLike[str]], target: Path, *, partial: b
         for one in listed:
             getattr(merged, _put(one, target)).append(one.name)
     return merged
+
+
+def fetch(store: Store, name: str, target: Path) -> bool:
+    """Put one packed run of a store into a folder of runs; say whether the run is there then."""
+    file = f"{name}{ENDING}"
+    if file not in store.names():
+        return False
+    make_folder(target)
+    return _put(_Candidate(name, functools.partial(_unpacked, store, file)), target) != "busy"
 
 
 def _check_source(source: Path, target: Path) -> None:

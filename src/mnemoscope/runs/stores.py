@@ -15,6 +15,10 @@ from mnemoscope.runs.files import read_bytes
 __all__ = ["FolderStore", "ObjectStore", "Store", "is_url", "open_store"]
 
 
+_LOCAL = ("file://", "local://")
+"""How fsspec calls files of this machine; renamed into their place they are safer than it writes them."""
+
+
 class FolderStore:
     """Files of a folder, each the old or the new whole at any moment: written beside its place, and renamed."""
 
@@ -83,7 +87,7 @@ Store = FolderStore | ObjectStore
 
 def is_url(place: str | os.PathLike[str]) -> bool:
     """Say whether a place is the URL of an object store, rather than a folder."""
-    return re.match(r"[a-z][a-z0-9+.-]*://", str(place)) is not None and not str(place).startswith("file://")
+    return re.match(r"[a-z][a-z0-9+.-]*://", str(place)) is not None and not str(place).startswith(_LOCAL)
 
 
 def open_store(place: str | os.PathLike[str]) -> Store:
@@ -93,7 +97,9 @@ def open_store(place: str | os.PathLike[str]) -> Store:
         return ObjectStore(text)
     if not text or "\0" in text:
         raise UserError(f"a folder must have a name without the character NUL, got {text!r}")
-    return FolderStore(Path(text.removeprefix("file://")).expanduser().absolute())
+    for beginning in _LOCAL:
+        text = text.removeprefix(beginning)
+    return FolderStore(Path(text).expanduser().absolute())
 
 
 def _file_system(url: str) -> tuple[Any, str]:

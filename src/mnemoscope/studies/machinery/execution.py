@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
@@ -14,8 +15,11 @@ from mnemoscope import runs
 from mnemoscope.core.errors import UserError
 from mnemoscope.core.registry import Registry
 from mnemoscope.machines import stop_asked
+from mnemoscope.machines.merging import fetch
 from mnemoscope.machines.workers import Tell, Workers
 from mnemoscope.runs.indexing import note
+from mnemoscope.runs.packing import ENDING, pack
+from mnemoscope.runs.stores import open_store
 from mnemoscope.studies.machinery.study import Outcome, RunSpec
 from mnemoscope.training.populations import chosen_layout, usual_layout
 
@@ -37,6 +41,7 @@ def execute(
     root: Path | None = None,
     minutes: float | None = None,
     workers: Workers | None = None,
+    store: str | None = None,
 ) -> Iterator[Outcome]:
     """Run what has not been run yet, and give each outcome when it is there.
 
@@ -52,11 +57,14 @@ def execute(
     workers
         Who runs them, several at a time; then outcomes come in the order in which they are done. None: this process,
         one after the other.
+    store
+        For workers that do not see `root`: a folder or the URL of a store through which results come. Runs under way
+        are then kept on each worker's own machine.
     """
     home = runs.root() if root is None else root
     until = math.inf if minutes is None else time.monotonic() + 60 * minutes
     if workers is not None:
-        yield from _elsewhere(specs, home, until, workers)
+        yield from _elsewhere(specs, home, until, workers, store)
         return
     for spec in specs:
         outcome = _kept(spec, home)
@@ -70,16 +78,21 @@ def execute(
         yield outcome
 
 
-def _elsewhere(specs: Sequence[RunSpec], home: Path, until: float, workers: Workers) -> Iterator[Outcome]:
+def _elsewhere(
+    specs: Sequence[RunSpec], home: Path, until: float, workers: Workers, store: str | None
+) -> Iterator[Outcome]:
     todo = {}
+    through = None if store is None else open_store(store)
     for spec in specs:
         outcome = _kept(spec, home)
+        if outcome is None and through is not None and fetch(through, run_name(spec), home):
+            outcome = _kept(spec, home)
         if outcome is not None:
             yield outcome
         else:
             todo[spec.key] = spec  # a run that is asked for twice is run once
     listed = list(todo.values())
-    common = {"root": str(home), "layout": chosen_layout()}
+    common = {"root": str(home), "layout": chosen_layout(), "store": store}
     jobs = [
         {"kind": spec.kind, "module": EXECUTORS[spec.kind].__module__, "settings": dict(spec.settings), **common}
         for spec in listed
@@ -87,6 +100,8 @@ def _elsewhere(specs: Sequence[RunSpec], home: Path, until: float, workers: Work
     try:
         for number, found in workers.run("mnemoscope.studies.machinery.execution:run_job", jobs, until=until):
             spec = listed[number]
+            if through is not None:
+                fetch(through, run_name(spec), home)
             note(home, home / run_name(spec))
             yield Outcome(spec, found["summary"], found["seconds"], found["processor_seconds"])
     except runs.OutOfBudget:
@@ -96,8 +111,14 @@ def _elsewhere(specs: Sequence[RunSpec], home: Path, until: float, workers: Work
 def run_job(job: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
     """Do one run for whoever drives many machines; return its outcome as JSON."""
     import_module(job["module"])  # which registers the kind, where a study has one of its own
+    spec = RunSpec(job["kind"], job["settings"])
+    home = Path(job["root"]) if job["store"] is None else runs.root() / "work"
     with usual_layout(job["layout"]):
-        outcome = execute_one(RunSpec(job["kind"], job["settings"]), Path(job["root"]))
+        outcome = execute_one(spec, home)
+    if job["store"] is not None:
+        folder = home / run_name(spec)
+        open_store(job["store"]).write(f"{folder.name}{ENDING}", pack(folder))
+        shutil.rmtree(folder, ignore_errors=True)
     return {"summary": outcome.summary, "seconds": outcome.seconds, "processor_seconds": outcome.processor_seconds}
 
 
