@@ -181,6 +181,12 @@ def test_ctrl_c_names_the_run_and_the_way_on(call, tmp_path, monkeypatch):
     assert done.stderr.splitlines()[-1] == (
         f"interrupted; the same command again, or `mnemoscope resume {folder}`, goes on"
     )
+    (tmp_path / "mine.py").write_text("import torch\n\nclass Cell(torch.nn.GRUCell):\n    pass\n")
+    typed = ("train", f"{tmp_path / 'mine.py'}:Cell", "copying", "--hidden", 4, "--iterations", 5)
+    elsewhere = tmp_path / "some" / "where"
+    said = call(*typed, "--folder", elsewhere).stderr.splitlines()[-1]
+    assert said == f"interrupted; the same command again, or `mnemoscope resume {elsewhere} --trust`, goes on"
     monkeypatch.undo()
     monkeypatch.setenv("MNEMOSCOPE_RUNS", str(tmp_path))
     assert call("resume", folder).exit_code == 0
+    assert call("resume", elsewhere, "--trust").exit_code == 0

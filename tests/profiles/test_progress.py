@@ -34,8 +34,8 @@ def lines(pieces, clock, total):
 def test_a_line_for_each_part_with_the_time_left(clock):
     assert lines([(0, 0), (30, 20), (60, 40)], clock, 320.0) == [
         f"rnn: {SECTION.title}, seed 4; about 5 min left",
-        f"rnn: {SECTION.title}, seed 4; about 8 min left",
-        f"rnn: {SECTION.title}, seed 4; about 7 min left",
+        f"rnn: {SECTION.title}, seed 4; about 6 min left",
+        f"rnn: {SECTION.title}, seed 4; about 6 min left",
     ]
 
 

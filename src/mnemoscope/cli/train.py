@@ -13,7 +13,7 @@ from mnemoscope.cli.cluster import Cluster, workers_at
 from mnemoscope.cli.terminal import FAILURE, Force, Json, check_output, console, print_json, quiet, shown_warnings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from mnemoscope.core.result import Result
     from mnemoscope.training import Run
@@ -164,8 +164,7 @@ def finish(work: Callable[[bool | None], Run | list[Run] | Result], plot: str | 
         typer.echo(f"failed: {failure}", err=True)
         raise typer.Exit(FAILURE) from None
     except KeyboardInterrupt as stop:
-        run = getattr(stop, "__notes__", ["RUN"])[-1]
-        typer.echo(f"interrupted; the same command again, or `mnemoscope resume {shlex.quote(run)}`, goes on", err=True)
+        typer.echo(_way_on(getattr(stop, "__notes__", [])), err=True)
         raise typer.Exit(FAILURE) from None
     if isinstance(made, Result):
         _finish_search(made, plot, json)
@@ -177,6 +176,23 @@ def finish(work: Callable[[bool | None], Run | list[Run] | Result], plot: str | 
         print_json({"runs": [run.to_dict() for run in several]} if isinstance(made, list) else several[0].to_dict())
     else:
         _print(several, plot)
+
+
+def _way_on(notes: Sequence[str]) -> str:
+    """Say how an interrupted run goes on: by its id or folder, and with --trust where it runs the code of a file."""
+    from mnemoscope.core.errors import UserError
+    from mnemoscope.core.plugins import is_location
+    from mnemoscope.runs import find, load
+
+    if not notes:
+        return "interrupted before anything was recorded; begin again with the same command"
+    try:
+        network = load(find(notes[-1])).spec.get("network", {})
+    except UserError:
+        network = {}
+    name = network.get("name", "") if isinstance(network, dict) else network
+    trust = " --trust" if is_location(str(name)) else ""
+    return f"interrupted; the same command again, or `mnemoscope resume {shlex.quote(notes[-1])}{trust}`, goes on"
 
 
 def _finish_search(found: Result, plot: str | None, json: bool) -> None:
