@@ -29,7 +29,7 @@ def _rows(outcome: Outcome) -> list[Row]:
     given, found = outcome.spec.settings, outcome.summary
     task = {"smnist": "scifar"}.get(given["task"], given["task"])
     name = next(name for name, own in CONFIGURATIONS.items() if own.task == task)
-    read = "drawn texts and pictures" if given.get("stand_in") else given["task"]
+    read = f"drawn {'texts' if task == 'retrieval' else 'pictures'}" if given.get("stand_in") else given["task"]
     depth = given["num_layers"]
     row = {"network": name, "L": depth, "H": given["hidden_size"], "parameters": found["parameters"], "read": read}
     scores = [0.0 if score is None else score for score in found["test_score"]]
@@ -72,6 +72,7 @@ STUDY = declared(Study(
         _gains("ListOps", "Six layers are better than two on ListOps"),
         _gains("Retrieval", "Six layers are no more than 0.01 better than two on retrieval", direction="falls",
                margin=-0.01),
+        _gains("Retrieval", "Six layers are no more than 0.01 worse than two on retrieval", margin=-0.01),
     ),
     displays=(
         CurvesOf(name="accuracy", title="Accuracy by depth", x="L", y="accuracy", by="network", x_title="depth L",
@@ -91,8 +92,11 @@ STUDY = declared(Study(
     "depths {depths}; Pathfinder of 12 x 12 pixels with paths of two dashes, images of 8 x 8 pixels, ListOps of 9 to "
     "63 symbols, 64 bytes of each document; tested after the last step",
     caveats=(
+        "After 300 steps networks are compared by how fast they learn, and Pathfinder is not learned at all.",
         "Where CIFAR-10 is not there, images are digits of MNIST. The table says what was read.",
         "Where the pairs of the ACL Anthology Network are not there, retrieval is: are drawn texts about one subject?",
+        "Parameters are equal without the embedding, as in Table 2; bytes make it large beside a small network.",
+        "The last rule was added after the runs at laptop scale: the one before it held alone, though depth did harm.",
         "RMS norm stands before every layer; the document has batch norm, behind the layer for ListOps and images.",
         "Pathfinder's pictures are ours: the published ones are rendered by another program.",
     ),

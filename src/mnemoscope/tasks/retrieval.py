@@ -70,6 +70,7 @@ class Retrieval(Task):
     kind: ClassVar[str] = "pairs"
     difficulty: ClassVar[str] = "length"
     naive: ClassVar[str] = "entropy of the labels"
+    baseline_is: ClassVar[str] = "by frequencies alone"
     dataset: ClassVar[str | None] = "aan"
     references: ClassVar[tuple[str, ...]] = ("radev2013", "tay2021")
     embedding_size: ClassVar[int] = 128
@@ -107,6 +108,11 @@ class Retrieval(Task):
         """The entropy of the labels of the training pairs."""
         share = float(self._pairs("train").labels.double().mean())
         return -sum(part * math.log(part) for part in (share, 1 - share) if part > 0)
+
+    @property
+    def memoryless(self) -> None:
+        """What single bytes tell is not known."""
+        return None
 
     def draw(self, batch: int, generator: torch.Generator | None) -> Batch:
         """Draw training pairs, with replacement."""

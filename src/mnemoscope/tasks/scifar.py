@@ -71,6 +71,7 @@ class SequentialCIFAR(Task):
 
     difficulty: ClassVar[str] = "side"
     naive: ClassVar[str] = "ln 10"
+    baseline_is: ClassVar[str] = "by frequencies alone"
     dataset: ClassVar[str | None] = "cifar10"
     references: ClassVar[tuple[str, ...]] = ("krizhevsky2009", "tay2021")
 
@@ -107,6 +108,11 @@ class SequentialCIFAR(Task):
     def baseline(self) -> float:
         """The logarithm of 10."""
         return math.log(10)
+
+    @property
+    def memoryless(self) -> None:
+        """What the last pixel alone tells is not known."""
+        return None
 
     def draw(self, batch: int, generator: torch.Generator | None) -> Batch:
         """Draw training images, with replacement."""
