@@ -485,3 +485,30 @@ def test_sums_of_a_state_bound_its_capacity_from_below():
     assert "a lower bound: 24 sums of the 48 numbers in the state were read" in found.assumptions
     with pytest.raises(UserError, match="sums must be a positive integer, got 0"):
         memory_capacity(layer, sums=0)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("scale", [0.5, 2.0])
+def test_capacities_by_degree_are_those_of_rcbench(scale):
+    """Information processing capacity as another package computes it, on states of a tanh network."""
+    ipc = pytest.importorskip("rcbench.tasks.ipc", reason="rcbench is not installed")
+    network = ms.nn.RNN(1, 5, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    u = np.random.default_rng(0).uniform(-1, 1, 30_000)
+    with torch.no_grad():
+        states = network(torch.as_tensor(scale * u)[:, None, None])[0][:, 0].numpy()
+    # Its delays begin with 1: the input is shifted, so that this is the present one.
+    other = ipc.IPCEvaluator(u[1:], states[:-1], max_delay=7, max_degree=3)
+    theirs = other.calculate_total_capacity(feature_selection_method="kbest", modeltype="Linear")["capacity_by_degree"]
+    ours = memory_capacity(network, degree=3, lag=6, scale=scale, samples=30_000)
+    for degree in (1, 2, 3):
+        assert ours.by_degree[degree - 1] == pytest.approx(theirs[degree], abs=0.12), degree
+
+
+def test_the_rank_of_what_inputs_reach_stands_beside_the_curve():
+    W, v = np.diag([0.5, 0.5, 0.2]), np.array([1.0, 2.0, 1.0])
+    found = memory_capacity((W, v), scales=(0.1, 1.0, 10.0))
+    assert found.rank == 2, "two units with one eigenvalue are one dimension"
+    assert found.totals == pytest.approx(2)
+    assert "inputs reach 2 dimensions of the state" in str(found)
+    assert "from 2.00 to 2.00 over input scales 0.1 to 10" in str(found)
+    assert "dimensions reached" in str(found.plot().to_dict())

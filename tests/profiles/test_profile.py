@@ -62,8 +62,8 @@ def test_the_page_has_a_section_for_every_part_and_a_command_for_every_figure(gr
     page = gru.page
     names = [section.name for section in page.sections]
     assert names == [
-        *("card", "parity", "theory", "fisher", "state", "capacity", "remembrance", "gradients", "spectrum"),
-        *("separation", "tracking"),
+        *("card", "parity", "theory", "fisher", "state", "capacity", "capacity-scale", "remembrance"),
+        *("gradients", "spectrum", "separation", "tracking"),
     ]
     for section in page.sections:
         assert section.headline is not None
@@ -93,7 +93,7 @@ def test_a_relational_network_has_its_card_and_relations_and_the_rest_with_the_r
     alone = ms.measures.relation_matrix(layer, examples=64)
     assert figure.command == "ms.measures.relation_matrix(module, examples=64, seed=0)"
     assert torch.tensor(figure.drawing.values).numpy() == pytest.approx(alone.mean, abs=1e-6)
-    assert len(page.absent) == 11
+    assert len(page.absent) == 12
     assert dict(page.absent).pop("Symbols that training never showed") == "not asked for: --train"
     assert {reason for _, reason in page.absent[:-1]} == {
         "it takes networks of kind recurrent, and this one is of kind relational",

@@ -82,3 +82,32 @@ def row_without_state():
     runner.sections = (SECTIONS["parity"],)
     (row,) = runner.run()
     return row
+
+
+def test_capacity_over_scales_is_flat_for_a_linear_network_and_its_rank_is_exact():
+    network = ms.nn.LinearRNN(1, 6, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        network.weight_hh_l0[:, 5] = network.weight_hh_l0[5] = 0
+        network.weight_ih_l0[5] = 0
+    found = SECTIONS["capacity-scale"].run(network, context(network, quick=True))
+    assert found.scalars["rank"].value == 5, "one unit is reached by nothing"
+    assert found.data["linear"] == pytest.approx(5)
+    assert found.data["products"] == pytest.approx(0)
+
+
+def test_capacity_over_scales_is_that_of_the_measure():
+    network = ms.nn.RNN(1, 6, generator=torch.Generator().manual_seed(0))
+    section = SECTIONS["capacity-scale"]
+    found = section.run(network, context(network, quick=True))
+    (plain, products) = section.calls(context(network, quick=True))
+    alone = ms.measures.memory_capacity(network, **plain.options)
+    assert found.data["linear"][[0, 1, 3, 4]] == pytest.approx(alone.totals)
+    assert found.data["linear"][2] == pytest.approx(alone.total)
+    both = ms.measures.memory_capacity(network, **products.options)
+    assert found.data["products"][4] == pytest.approx(both.totals_by_degree[3, 1:].sum())
+    assert found.data["linear"][0] > found.data["linear"][4] + 0.5, "large inputs cost plain memory"
+
+
+def test_a_state_too_large_for_the_sweep_says_so():
+    network = ms.nn.RNN(1, 600)
+    assert "at most 512 numbers" in SECTIONS["capacity-scale"].reason_against(network, context(network))

@@ -77,7 +77,7 @@ class MemoryCapacity(Result):
     """
 
     measure: ClassVar[str] = "memory-capacity"
-    references: ClassVar[tuple[str, ...]] = ("jaeger2001", "white2004", "dambre2012")
+    references: ClassVar[tuple[str, ...]] = ("jaeger2001", "white2004", "dambre2012", "ballarin2024", "ballarin2025")
 
     curve: Float[np.ndarray, " lags"]
     total: float
@@ -101,8 +101,15 @@ class MemoryCapacity(Result):
             found = f"memory capacity {self.total:.2f} +- {self.stderr:.2f} of at most {self.size} (estimate)"
         if len(self.by_degree) > 1:
             found += ", by degree " + " + ".join(f"{part:.2f}" for part in self.by_degree)
+        if self.rank is not None:
+            found += f"; inputs reach {self.rank} dimensions of the state"
+        if len(self.scales):
+            found += f"; from {self.totals.min():.2f} to {self.totals.max():.2f} over input scales {self._range()}"
         half = f"at least half of u(t-k) up to lag k = {self.half}" if self.half >= 0 else "less than half of u(t)"
         return f"{found}; {half}"
+
+    def _range(self) -> str:
+        return f"{self.scales.min():g} to {self.scales.max():g}"
 
     @property
     def half(self) -> int:
@@ -112,7 +119,7 @@ class MemoryCapacity(Result):
 
     def plot(self) -> chart.Chart:
         """Draw the capacity by lag, a curve for each degree; beside it the totals by input scale, if swept."""
-        from mnemoscope.report import chart
+        from mnemoscope.report import Mark, chart
 
         shown = self.profile[:, : self._end()]
         lags = np.arange(shown.shape[1])
@@ -128,10 +135,11 @@ class MemoryCapacity(Result):
         series = {name: (self.scales, self.totals_by_degree[:, d]) for d, name in enumerate(names)}
         if len(names) > 1:
             series["all"] = (self.scales, self.totals)
-        return chart.beside(
-            by_lag,
-            chart.lines(series, x="input scale", y="capacity", title="Total by input scale", log_x=True, points=True),
+        rank = () if self.rank is None else (Mark(kind="y", label="dimensions reached", value=float(self.rank)),)
+        by_scale = chart.lines(
+            series, x="input scale", y="capacity", title="Total by input scale", log_x=True, points=True, marks=rank
         )
+        return chart.beside(by_lag, by_scale)
 
     def _end(self) -> int:
         """Where drawing stops: a little after the last lag with a visible capacity."""
@@ -148,7 +156,7 @@ _COST = Cost(
     time={"P S^2": 5.2e-10, "P S M": 8e-11, "P M": 8e-9, "P": 5e-6},
     memory="P S",
     sizes={
-        "P": lambda given: given["samples"] or samples_for(int(given["S"])),
+        "P": lambda given: (given["samples"] or samples_for(int(given["S"]))) * (1 + len(given["scales"] or ())),
         "M": lambda given: number_of_products(given["degree"], given["lag"] or min(2 * given["S"], 512)),
     },
     letters={"M": "products of past inputs"},
@@ -221,7 +229,8 @@ def memory_capacity(
     scale
         Inputs are scale times a number uniform on [-1, 1], or standard normal.
     scales
-        Scales at which the total is measured too.
+        Scales at which the total is measured too: that of a nonlinear network depends on the scale of its input, that
+        of a linear one is the rank of what inputs reach, at every scale.
     direction
         Vector along which the scalar input enters a network; None: its first channel. The other channels are silent.
     distribution
@@ -268,7 +277,7 @@ def memory_capacity(
 
     References
     ----------
-    Jaeger (2001); White, Lee and Sompolinsky (2004); Dambre et al. (2012).
+    Jaeger (2001); White, Lee and Sompolinsky (2004); Dambre et al. (2012); Ballarin et al. (2024, 2025).
 
     Examples
     --------
