@@ -76,6 +76,7 @@ class StateSection(ProfileSection):
                 place=9,
                 about="memory",
                 asks="how much of the state is in use at all, however long it lasts",
+                remedy="orthogonal or diagonal transitions, a smaller state, or more inputs a step",
             ),
         ),
         Quantity(name="used", title="effective state-size", unit="directions", least=0.0, how=_HOW),
