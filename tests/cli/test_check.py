@@ -74,8 +74,10 @@ def test_a_network_that_does_not(call, cells):
     *failures, last = [line for line in done.stderr.splitlines() if line != "forward"]
     assert len(failures) > 1
     assert last.startswith(f"Forgetful: {len(failures)} checks failed, ")
-    assert last.endswith("passed; for a plain module: --level module")
-    assert all(line.startswith("failed: Forgetful fails check_") for line in failures)
+    assert last.endswith("passed")
+    assert failures[0].startswith("failed: Forgetful fails check_")
+    forms = [line.startswith("failed (form): Forgetful fails check_") for line in failures]
+    assert forms == sorted(forms)  # wrong numbers come first
 
 
 def test_a_network_that_does_not_in_json(call, cells):
@@ -99,7 +101,8 @@ def test_what_is_no_network(call, cells):
 def test_code_that_ends_the_program_does_not_pass(tmp_path, process):
     file = tmp_path / "leaving.py"
     file.write_text(
-        "import sys\nfrom torch import nn\nclass Exit(nn.Module):\n    def __init__(self, *sizes): sys.exit(0)\n"
+        "import sys\nfrom torch import nn\n"
+        "class Exit(nn.Module):\n    def __init__(self, input_size, hidden_size): sys.exit(0)\n"
     )
     done = process("check", f"{file}:Exit")
     assert done.returncode == 1
@@ -129,3 +132,77 @@ def test_a_plain_cell_on_the_level_of_modules(call, tmp_path):
     assert done.stdout.splitlines()[-1] == "Cell: 16 checks passed, 0 skipped"
     wrong = call("check", f"{path}:Cell", "--level", "all")
     assert (wrong.exit_code, wrong.stderr) == (2, "error: level must be 'contract' or 'module', got 'all'\n")
+
+
+PLAIN = """
+import torch
+from torch import nn
+
+
+class BatchFirst(nn.Module):
+    def __init__(self, input_size, hidden_size, scale):
+        super().__init__()
+        self.rnn, self.scale = nn.GRU(input_size, hidden_size, batch_first=True), scale
+
+    def forward(self, x, h=None):
+        y, h = self.rnn(x, h)
+        return self.scale * y, h
+
+
+class Mixing(BatchFirst):
+    def forward(self, x, h=None):
+        y, h = super().forward(x, h)
+        return y + y.mean(0, keepdim=True), h
+
+
+class Convolution(nn.Module):
+    def __init__(self, d_model):
+        super().__init__()
+        self.kernel = nn.Parameter(1e3 * torch.randn(d_model, 64))
+
+    def forward(self, x):
+        steps = x.shape[1]
+        kernel = torch.fft.rfft(self.kernel[:, :steps], 2 * steps)
+        return torch.fft.irfft(torch.fft.rfft(x.mT, 2 * steps) * kernel, 2 * steps)[..., :steps].mT
+
+
+class Breaks(nn.Module):
+    def __init__(self, input_size, hidden_size):
+        super().__init__()
+        self.read = nn.Linear(input_size, hidden_size)
+
+    def forward(self, x, h):
+        if h.abs().max() > 0:
+            raise ValueError("boom")
+        return self.read(x) + h
+"""
+
+
+@pytest.fixture
+def plain(tmp_path):
+    path = tmp_path / "plain.py"
+    path.write_text(PLAIN)
+    return path
+
+
+def test_a_batch_first_layer_gives_no_alarm_and_takes_the_same_options(call, plain):
+    done = call("check", f"{plain}:BatchFirst", "--hidden", 6, "--set", "scale=2")
+    assert done.exit_code == 0, done.stderr
+    assert "BatchFirst: 16 checks passed, 0 skipped" in done.stdout
+    document = json.loads(call("check", f"{plain}:BatchFirst", "--set", "scale=2", "--json").stdout)
+    assert document["ok"] is True
+
+
+def test_a_convolution_by_fft_is_causal_but_for_rounding(call, plain):
+    done = call("check", f"{plain}:Convolution")
+    assert done.exit_code == 0, done.stderr
+    assert re.search(r"check_answers_causal +passed", done.stdout)
+
+
+def test_examples_that_mix_and_code_that_raises_are_named(call, plain):
+    done = call("check", f"{plain}:Mixing", "--set", "scale=1")
+    assert done.exit_code == 1
+    assert "must treat the examples of a batch one by one" in done.stderr
+    done = call("check", f"{plain}:Breaks")
+    assert done.exit_code == 1
+    assert re.search(r"which raised ValueError: boom \(plain.py, line \d+\) when it came back", done.stderr)

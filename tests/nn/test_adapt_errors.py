@@ -88,7 +88,10 @@ class Forgetful(nn.Module):
 
 
 def test_forward_raises():
-    message = r"^Cell must take an input of shape \(11, 3\), got RuntimeError: out of luck; call ms.adapt\(module,"
+    where = r"\(test_adapt_errors.py, line \d+\)"
+    message = (
+        rf"^Cell must take an input of shape \(11, 3\), got RuntimeError: out of luck {where}; call ms.adapt\(module,"
+    )
     refuse(message, cell(fail))
     refuse(message + ' kind="cell", input_size=...', cell(fail), "cell")
     refuse(r"^Block must take an input of shape \(11, 7, 3\), got RuntimeError: out of luck", block(fail))

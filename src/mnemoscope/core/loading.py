@@ -184,7 +184,9 @@ def _relative_level(path: Path) -> int:
 
 
 def _place(module: ModuleType) -> Path | None:
-    """Return where a module lies, if it is a user's: not installed, not Python's own."""
+    """Return where a module lies, if it is a user's: not installed, not Python's own, nor ours, wherever we lie."""
+    if module.__name__.partition(".")[0] == "mnemoscope":
+        return None
     found = getattr(module, "__file__", None) or next(iter(getattr(module, "__path__", ())), None)
     if not found or "site-packages" in found or found.startswith(sys.base_prefix):
         return None

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import torch
 
+from mnemoscope.core.errors import UserError
 from mnemoscope.testing.report import CheckFailed, Skipped
 from mnemoscope.testing.subject import Factory, Subject
 
@@ -58,7 +59,8 @@ def check(advice: str, made: Callable[[Factory], Subject] = Subject) -> Callable
                 except CheckFailed as failure:
                     raise CheckFailed(failed + str(failure)) from failure.__cause__
                 except (Exception, SystemExit) as error:  # code that ends the program fails like any other
-                    raise CheckFailed(f"{failed}{advice}; it raised {brief(error)}") from error
+                    raised = "" if isinstance(error, UserError) else "it raised "
+                    raise CheckFailed(f"{failed}{advice}; {raised}{brief(error)}") from error
 
         return run
 
@@ -68,6 +70,8 @@ def check(advice: str, made: Callable[[Factory], Subject] = Subject) -> Callable
 def brief(error: BaseException) -> str:
     """Return an error in one line: its type, its message, and where in the author's own code it arose."""
     message = " ".join(str(error).split())
+    if isinstance(error, UserError):  # a sentence of ours, which says where
+        return message
     message = message if len(message) <= 200 else message[:197] + "..."
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if _is_authors(frame.filename)]
     place = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""

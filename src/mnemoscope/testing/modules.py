@@ -55,13 +55,13 @@ def adapted(factory: Factory | str, about: Mapping[str, Any] = MappingProxyType(
     factory
         A class or a function that builds the module, ``file.py:Class``, or a name.
     about
-        Advice on how it is called and a file of weights, as `mnemoscope.nn.NetworkSpec` takes them.
+        Advice on how it is called, a file of weights, sizes and options, as `mnemoscope.nn.NetworkSpec` takes them.
     """
     bare = NetworkSpec(factory, **about)
     sizes: dict[str, Any] = {} if bare.trained else {"input_size": INPUT_SIZE, "hidden_size": WIDTH}
 
     def build() -> nn.Module:
-        made: nn.Module = NetworkSpec(factory, **sizes, **about).build()
+        made: nn.Module = NetworkSpec(factory, **{**sizes, **about}).build()
         return made
 
     def build_as_it_is() -> nn.Module:

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_map
 
 from mnemoscope.core.errors import Description, UserError, expected
+from mnemoscope.core.loading import where_in
 from mnemoscope.nn.adapt.call import ABSENT, Call, Key, Signature, arranged, shown
 from mnemoscope.nn.adapt.causality import Run
 from mnemoscope.nn.adapt.state import Filled, Made, counterpart, is_tensors
@@ -35,9 +36,10 @@ class CallFailed(Exception):
     It says little of the module where the state was a guess as well.
     """
 
-    def __init__(self, error: Exception, shape: tuple[int, ...] = ()) -> None:
-        super().__init__(one_line(error))
-        self.reason, self.shape, self.state_guessed = one_line(error), shape, False
+    def __init__(self, error: Exception, shape: tuple[int, ...] = (), cls: type | None = None) -> None:
+        reason = one_line(error) + ("" if cls is None else where_in(error, cls))
+        super().__init__(reason)
+        self.reason, self.shape, self.state_guessed = reason, shape, False
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,7 @@ class Probe:
             return call.returned(self.module, x.clone(), given)
         except Exception as error:  # the module's own forward may raise anything
             shape = tuple(arranged(x, call.order).shape if call.order else x.shape)
-            raise CallFailed(error, shape) from error
+            raise CallFailed(error, shape, type(self.module)) from error
 
     def begin(self, start: Any, batch: int | None = None) -> Any:
         """Return the state that a start gives; what is no start stands for itself."""

@@ -192,6 +192,7 @@ def _state_keys(probe: Probe, returned: Any) -> list[Key]:
 
 def _read_cell(probe: Probe, call: Call, x: Tensor, given: Any, returned: Any) -> tuple[Call, bool]:
     """Return the call with the places of output and state: a state is what the cell takes back and gives again."""
+    raised = ""
     for key in _state_keys(probe, returned):
         state = pick(returned, key)
         if not _is_batch(state, probe.batch) or (is_tensors(given) and not _alike(state, given)):
@@ -199,13 +200,16 @@ def _read_cell(probe: Probe, call: Call, x: Tensor, given: Any, returned: Any) -
         try:
             again = probe.call(call, x, state)
             fits = _alike(pick(again, key), state)
-        except (CallFailed, *_MISREAD):
+        except CallFailed as error:
+            raised = raised or f", which raised {error.reason} when it came back"
+            continue
+        except _MISREAD:
             continue
         if fits:
             return replace(call, state=key, output=_cell_output(probe, returned, key)), True
     _refuse_lost_batch(probe, returned)
     raise UserError(
-        f"{probe.name} must return a state that it takes back, got {shown(returned)}; "
+        f"{probe.name} must return a state that it takes back, got {shown(returned)}{raised}; "
         f"call {call_text(kind='cell', output=..., state=..., init_state='lambda batch: ...')}"
     )
 
