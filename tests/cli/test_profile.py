@@ -254,8 +254,9 @@ def test_the_budget_stops_and_says_how_to_go_on(call, folder):
         done = call("profile", "rnn", "--hidden", 3, "--minutes", 1, "--html", "x.html")
     assert done.exit_code == 0
     assert "stopped: it needs about 1000.0 s, and the budget of 60 s is used up" in " ".join(done.stdout.split())
-    assert done.stderr == (
-        "the time was used up before the end. Go on with: mnemoscope profile rnn --hidden 3 --html x.html\n"
+    assert done.stderr.endswith(
+        "the time was used up before the end; what is left of one seed takes about 1000 s (--minutes). "
+        "Go on with: mnemoscope profile rnn --hidden 3 --html x.html\n"
     )
 
 
@@ -266,9 +267,8 @@ def test_ctrl_c_leaves_a_page_and_says_how_to_go_on(call, folder):
     with only(make("a", 1, number()), make("b", 2, stop)):
         done = call("profile", "rnn", "--hidden", 3, "--html", "x.html")
     assert done.exit_code == 1
-    assert (
-        done.stderr
-        == "interrupted; what is there was kept. Go on with: mnemoscope profile rnn --hidden 3 --html x.html\n"
+    assert done.stderr.endswith(
+        "interrupted; what is there was kept. Go on with: mnemoscope profile rnn --hidden 3 --html x.html\n"
     )
     assert "stopped" in done.stdout
     assert (folder / "x.html").is_file()
@@ -316,3 +316,40 @@ def test_a_real_interrupt_of_a_real_process(folder):
 
 def test_nothing_is_shown_in_pipes_while_it_works(call, fake):
     assert call("profile", "rnn", "--hidden", 3, "--html", "x.html").stderr == ""
+
+
+def test_a_plan_is_written_and_repeated(call, call_json, folder, fake):
+    """The second time there is time for all, and the plan says what is measured."""
+    assert (
+        call("profile", "rnn", "--hidden", 3, "--plan", "plan.json", "--minutes", 0.04, "--html", "x.html").exit_code
+        == 0
+    )
+    found = call_json("profile", "rnn", "--hidden", 3, "--plan", "plan.json")
+    assert json.loads((folder / "plan.json").read_text())["pieces"][0] == {
+        "network": 0,
+        "part": "fisher",
+        "seed": 0,
+        "reason": None,
+        "status": "done",
+    }
+    assert (
+        found["parts"]["fisher"]["scalars"]["total"]["seeds"]
+        == [0.1, 1.1, 2.1, 3.1, 4.1][: len(found["parts"]["fisher"]["seeds"])]
+    )
+
+
+def test_a_plan_that_is_none_is_a_mistake(mistake, folder, fake):
+    (folder / "plan.json").write_text("[]")
+    assert (
+        mistake("profile", "rnn", "--plan", "plan.json") == "the schema of a plan must be 'mnemoscope.plan/1', got None"
+    )
+
+
+def test_a_dry_run_says_what_the_budget_makes_of_it(call, call_json, folder):
+    with only(make("fisher", 1, number("total"), seconds=100.0)):
+        assert (
+            "one seed of every part 100 s; the budget is 60 s (--minutes 1.7"
+            in call("profile", "rnn", "--dry-run").stdout
+        )
+        found = call_json("profile", "rnn", "--dry-run")
+    assert (found["seconds"], found["budget"], found["one_seed"]) == (300.0, 60.0, 100.0)

@@ -462,7 +462,7 @@ def test_of_large_states_products_are_tried_until_they_are_chance(monkeypatch):
     """Against all products: what is left out is what chance alone would have added."""
     layer = ms.nn.GRU(1, 24, generator=torch.Generator().manual_seed(0))
     whole = memory_capacity(layer, degree=2, lag=60, samples=2048, threshold=True)
-    monkeypatch.setattr("mnemoscope.measures.capacity.estimate._SEARCHED", 8)
+    monkeypatch.setattr("mnemoscope.measures.capacity.estimate.QR", 8)
     tried = []
     recovered = GramReadout.recovered
     monkeypatch.setattr(GramReadout, "recovered", lambda self, y: tried.append(y.shape[2]) or recovered(self, y))

@@ -12,8 +12,9 @@ from tests.profiles.fake_sections import fail, make, number, only, refuse
 
 from mnemoscope.core.errors import UserError
 from mnemoscope.nn import NetworkSpec
-from mnemoscope.profiles import Measurement, Scalar
+from mnemoscope.profiles import Measurement, Scalar, crew
 from mnemoscope.profiles.drawing import spoken
+from mnemoscope.profiles.plan import Plan
 from mnemoscope.profiles.quantity import Axis, Quantity
 from mnemoscope.profiles.results import Store
 from mnemoscope.profiles.row import Estimate
@@ -212,12 +213,12 @@ def test_settings_that_cannot_be(wrong, said):
 
 
 def test_by_default_measuring_has_a_ceiling_and_ends_after_three_seeds():
-    parts = make("a", 1, number(), seconds=1.0), make("b", 2, number(), seconds=70.0)
+    parts = make("a", 1, number(), seconds=1.0), make("b", 2, number(), seconds=80.0)
     runner, (row,) = run(*parts, bounded=True)
     assert runner.budget == 60.0
     assert row["settings"]["budget"] == 60.0
     assert row["parts"]["a"]["scalars"]["total"]["seeds"] == [0.1, 1.1, 2.1]
-    assert row["parts"]["b"]["reason"] == "it needs about 70.0 s, and the budget of 60 s is used up"
+    assert row["parts"]["b"]["reason"] == "it needs about 80.0 s, and the budget of 60 s is used up"
     _, (row,) = run(*parts, bounded=True, budget=100.0)
     assert [len(row["parts"][name]["scalars"]["total"]["seeds"]) for name in "ab"] == [5, 5]
 
@@ -270,3 +271,67 @@ def test_a_part_that_takes_far_longer_than_estimated_is_ended_and_the_others_are
     assert row.section("capacity").status == "stopped"
     assert "all that was left of the budget" in row.section("capacity").reason
     assert row.section("card").done
+
+
+def test_no_piece_is_begun_that_would_overrun_the_budget_by_more_than_a_fifth():
+    parts = make("a", 1, number(), seconds=11.9), make("b", 2, number(), seconds=12.1)
+    _, (row,) = run(*parts, seeds=1, budget=10.0)
+    assert [row["parts"][name]["status"] for name in "ab"] == ["done", "stopped"]
+
+
+def test_a_plan_repeats_what_the_clock_decided(tmp_path):
+    """Half of the work is cut off by the budget; the plan does the other half, and the rows are the same."""
+    calls = []
+
+    def counted(context):
+        calls.append(context.seed)
+        return number()(context)
+
+    parts = make("a", 1, counted, seconds=1.0), make("b", 2, number(), seconds=50.0)
+    runner, (row,) = run(*parts, seeds=3, budget=10.0)
+    runner.done().write(tmp_path / "plan.json")
+    plan = Plan.read(tmp_path / "plan.json")
+    calls.clear()
+    with only(*parts):
+        again = Runner([RNN], Settings(seeds=3), plan=plan)
+        assert [(each.section.name, each.seed) for each in again.plan()] == [("a", 0), ("a", 1), ("a", 2)]
+        (repeated,) = again.run()
+    assert calls == [0, 1, 2]
+    assert again.done() == plan
+    for name in "ab":
+        assert {**repeated.to_dict()["parts"][name], "seconds": 0} == {**row["parts"][name], "seconds": 0}
+
+
+def test_a_plan_of_another_network_or_another_file_is_refused(tmp_path):
+    part, path = make("a", 1, number()), tmp_path / "plan.json"
+    runner, _ = run(part, seeds=1)
+    runner.done().write(path)
+    with only(part), pytest.raises(UserError, match="the networks of the plan must be gru, got 'rnn'"):
+        Runner([NetworkSpec("gru", hidden_size=3)], Settings(), plan=Plan.read(path))
+    with only(make("c", 1, number())), pytest.raises(UserError, match="the plan names the part 'a' of network 0"):
+        Runner([RNN], Settings(), plan=Plan.read(path))
+    path.write_text("{}")
+    with pytest.raises(UserError, match=r"the schema of a plan must be 'mnemoscope.plan/1', got None"):
+        Plan.read(path)
+    with pytest.raises(UserError, match="--plan needs a file that an earlier profile wrote"):
+        Plan.read(tmp_path / "none.json")
+
+
+@pytest.mark.slow
+def test_processes_side_by_side_find_the_same_bits(monkeypatch):
+    """Two processes against one: every number of the real sections."""
+    monkeypatch.setattr(crew, "_WORTH", 0.0)
+    monkeypatch.setattr(crew, "_BUSY", 1e9)
+    monkeypatch.setattr(crew, "cores", lambda: 2)
+    spec = NetworkSpec("gru", hidden_size=6)
+    rows = []
+    for processes in (1, 2):
+        runner = Runner([spec], Settings(quick=True, seeds=2, processes=processes))
+        assert runner._side_by_side(runner.plan()) is (processes == 2)
+        rows.append(runner.run()[0].to_dict())
+    for part, found in rows[0]["parts"].items():
+        if part == "card":  # it takes times
+            continue
+        other = rows[1]["parts"][part]
+        assert {**found, "seconds": 0} == {**other, "seconds": 0}
+    assert rows[0]["settings"]["digests"] == rows[1]["settings"]["digests"]

@@ -19,6 +19,7 @@ from mnemoscope.cli.profile import (
     InputSize,
     Layers,
     Parameters,
+    Plan,
     ProfileOptions,
     Quick,
     Seed,
@@ -66,6 +67,7 @@ def compare(
     minutes: Budget = None,
     full: Full = False,
     inputs: Inputs = None,
+    plan: Plan = None,
     dry_run: DryRun = False,
     json: Json = False,
     *,
@@ -88,7 +90,7 @@ def compare(
     if len(networks) < 2:
         raise expected("compare", "given at least two networks", Description(" ".join(networks)))
     chosen = ProfileOptions(
-        html, json, quick, fresh, seed, seeds, minutes, export, dry_run, train, force, transpose, full, inputs
+        html, json, quick, fresh, seed, seeds, minutes, export, dry_run, train, force, transpose, full, inputs, plan
     )
     chosen.settings()
     sizes, values = sizes_of(hidden, input_size, layers, parameters, count), named_values(options or (), "--set")

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import re
 import shlex
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
 
-from mnemoscope.cli.terminal import FAILURE, Force, Json, check_output, console, error_console, print_json, quiet
+from mnemoscope.cli.terminal import FAILURE, Force, Json, check_output, print_json, quiet
 
 if TYPE_CHECKING:
     from mnemoscope.nn import NetworkSpec
     from mnemoscope.profiles.profile import Profile
     from mnemoscope.profiles.profiling import Profiling
-    from mnemoscope.profiles.progress import Progress
-    from mnemoscope.profiles.runner import Piece, Settings
+    from mnemoscope.profiles.settings import Settings
 
 __all__ = [
     "Budget",
@@ -36,6 +32,7 @@ __all__ = [
     "Inputs",
     "Layers",
     "Parameters",
+    "Plan",
     "ProfileOptions",
     "Quick",
     "Seed",
@@ -135,6 +132,15 @@ Inputs = Annotated[
         rich_help_panel=_WORK,
     ),
 ]
+Plan = Annotated[
+    str | None,
+    typer.Option(
+        "--plan",
+        metavar="FILE",
+        help="Measure what this file says, whatever time that takes; a file that is not there is written.",
+        rich_help_panel=_WORK,
+    ),
+]
 Train = Annotated[
     bool,
     typer.Option(
@@ -188,6 +194,7 @@ def profile(
     minutes: Budget = None,
     full: Full = False,
     inputs: Inputs = None,
+    plan: Plan = None,
     dry_run: DryRun = False,
     trust: Trust = False,
     json: Json = False,
@@ -208,7 +215,7 @@ def profile(
     if len(networks) > 1:
         raise UserError(f"profile takes one network; several: mnemoscope compare {' '.join(networks)}")
     chosen = ProfileOptions(
-        html, json, quick, fresh, seed, seeds, minutes, export, dry_run, train, force, full=full, inputs=inputs
+        html, json, quick, fresh, seed, seeds, minutes, export, dry_run, train, force, False, full, inputs, plan
     )
     chosen.settings()
     given = sizes_of(hidden, input_size, layers, parameters, count)
@@ -295,12 +302,14 @@ class ProfileOptions:
     transpose: bool = False
     full: bool = False
     inputs: str | None = None
+    plan: str | None = None
 
     def settings(self) -> Settings:
         """Return what it means, or raise one line about a number that cannot be."""
         from mnemoscope.core.arrays import read_array
         from mnemoscope.core.errors import expected, positive_int
-        from mnemoscope.profiles.runner import Settings
+        from mnemoscope.profiles.crew import cores
+        from mnemoscope.profiles.settings import Settings
 
         if self.minutes is not None and not self.minutes > 0:
             raise expected("--minutes", "above zero", self.minutes)
@@ -319,6 +328,7 @@ class ProfileOptions:
             bounded=not self.full,
             inputs=None if self.inputs is None else read_array(self.inputs),
             inputs_file=self.inputs or "",
+            processes=cores(),
         )
 
     def sizes(self, sizes: Mapping[str, Any], network: str) -> dict[str, Any]:
@@ -349,6 +359,7 @@ class ProfileOptions:
         found += [f"--seeds {self.seeds}"] if self.seeds is not None else []
         found += ["--full"] if self.full else []
         found += [f"--inputs {shlex.quote(self.inputs)}"] if self.inputs is not None else []
+        found += [f"--plan {shlex.quote(self.plan)}"] if self.plan is not None else []
         found += [f"--train --minutes {self.minutes or _MINUTES:g}"] if self.train else []
         found += [f"--minutes {self.minutes:g}"] if budget and self.minutes is not None and not self.train else []
         return " ".join(found)
@@ -372,6 +383,7 @@ def sizes_of(
 
 def run_profile(what: str, specs: Sequence[NetworkSpec], chosen: ProfileOptions) -> None:
     """Profile networks and print what was found; `what` is the command with its networks, as it is typed."""
+    from mnemoscope.cli.progress import print_plan, shown_progress
     from mnemoscope.profiles.profiling import Profiling
 
     settings = chosen.settings()
@@ -385,12 +397,12 @@ def run_profile(what: str, specs: Sequence[NetworkSpec], chosen: ProfileOptions)
         " ".join(word for word in (what, chosen.words(budget=budget), place) if word) for budget in (True, False)
     )
     with quiet():
-        work = Profiling(specs, settings, html=page, fresh=chosen.fresh)
+        work = Profiling(specs, settings, html=page, fresh=chosen.fresh, plan=chosen.plan)
     runner = work.runner
     if chosen.dry_run:
-        _print_plan(work, chosen.json)
+        print_plan(work, chosen.json)
         return
-    with quiet(), _progress(work, chosen.json) as shown:
+    with quiet(), shown_progress(work, chosen.json) as shown:
         found = work.run(command, shown)
     written = len(found.export(chosen.export, transpose=chosen.transpose)) if chosen.export is not None else 0
     if chosen.json:
@@ -401,9 +413,15 @@ def run_profile(what: str, specs: Sequence[NetworkSpec], chosen: ProfileOptions)
         kept = "what is there was kept" if page is not None else "nothing was kept, as there is no --html"
         typer.echo(f"interrupted; {kept}. {'Go on' if page is not None else 'Begin again'} with: {on}", err=True)
     elif runner.stopped and not chosen.json:
-        typer.echo(f"the time was used up before the end. Go on with: {on}", err=True)
+        typer.echo(f"the time was used up before the end{_needed(work)}. Go on with: {on}", err=True)
     if found.failed or runner.interrupted:
         raise typer.Exit(FAILURE)
+
+
+def _needed(work: Profiling) -> str:
+    """Say what one seed of every part would take, where that was too much."""
+    seconds, budget = work.runner.one_seed(), work.runner.budget or 0.0
+    return "" if seconds <= budget else f"; what is left of one seed takes about {seconds:.0f} s (--minutes)"
 
 
 def _check_folder(folder: str | None) -> None:
@@ -416,68 +434,6 @@ def _check_folder(folder: str | None) -> None:
         if there.exists() and not there.is_dir():
             raise UserError(f"--export needs a folder, and {folder!r} is a file")
         writable((there if there.is_dir() else there.parent) / "methods.txt")
-
-
-@contextmanager
-def _progress(work: Profiling, json: bool) -> Iterator[Progress | None]:
-    """Show a bar, what is measured, and about how long is left; in a log a line for each part; with --json nothing."""
-    from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
-    from rich.progress import Progress as RichProgress
-
-    from mnemoscope.profiles.progress import Lines
-
-    out = error_console()
-    if not out.is_terminal:
-        yield None if json else Lines(work.label)
-        return
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    left = TextColumn("{task.fields[left]}")
-    with RichProgress(*columns, left, console=out, transient=True, redirect_stdout=False, redirect_stderr=False) as bar:
-        yield _Bar(bar, work)
-
-
-class _Bar:
-    """Progress as a bar."""
-
-    def __init__(self, bar: Any, work: Profiling) -> None:
-        self._bar, self._work = bar, work
-        self._task = bar.add_task("", total=None, left="")
-        self._begin = time.perf_counter()
-
-    def watch(self, piece: Piece | None, done: float, total: float) -> None:
-        from mnemoscope.profiles.progress import about_left
-
-        if piece is not None:
-            name = f"{piece.section.title} of {self._work.label(piece)}, seed {piece.seed}"
-            about = about_left(time.perf_counter() - self._begin, done, total)
-            self._bar.update(self._task, description=name, completed=done, total=total, left=about)
-
-    def say(self, text: str) -> None:
-        self._bar.update(self._task, description=text, left="")
-
-
-def _print_plan(work: Profiling, json: bool) -> None:
-    """Print what would be measured, and about how long it takes."""
-    pieces = work.plan()
-    total = sum(piece.seconds for _, piece in pieces)
-    found: dict[tuple[str, str], list[float]] = {}
-    for label, piece in pieces:
-        found.setdefault((label, piece.section.name), []).append(piece.seconds)
-    if json:
-        plan = [
-            {"network": network, "part": name, "seeds": len(each), "seconds": sum(each)}
-            for (network, name), each in found.items()
-        ]
-        print_json({"plan": plan, "seconds": total})
-        return
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for title in ("network", "part", "seeds", "about"):
-        table.add_column(title, justify="right" if title in ("seeds", "about") else "left")
-    for (network, name), each in found.items():
-        table.add_row(network, name, str(len(each)), f"{sum(each):.1f} s")
-    out = console(wide=True)
-    out.print(table)
-    out.print(f"\nabout {total:.0f} s in all; nothing was measured")
 
 
 def _print_profile(found: Profile, taken_up: int, page: Path | None, written: int) -> None:

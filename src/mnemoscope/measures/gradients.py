@@ -271,7 +271,12 @@ class GradientNorms(Result):
         )
 
 
-_COST = Cost(time={"B T S^2": 4e-10, "T": 2.5e-4}, memory="B T S", sizes={"T": "horizon", "B": "trajectories"})
+_COST = Cost(
+    time={"B T S^2": 4e-10, "T": 2.5e-4},
+    memory="B T S",
+    sizes={"T": "horizon", "B": "trajectories"},
+    paced=lambda n, pace: n["T"] * (pace.step(n["B"]) + pace.pull(n["B"])),
+)
 
 
 @measure("gradients", kinds=("recurrent",), needs=("jacobian",), quick={"trajectories": 8, "horizon": 200}, cost=_COST)

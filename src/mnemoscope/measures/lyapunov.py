@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -20,6 +21,7 @@ from mnemoscope.measures.tangent import Tangents
 from mnemoscope.measures.trajectory import Path, constant_jacobians, drive
 
 if TYPE_CHECKING:
+    from mnemoscope.measures.pace import Pace
     from mnemoscope.report import chart
 
 __all__ = ["LyapunovExponents", "lyapunov_exponents"]
@@ -137,11 +139,24 @@ class LyapunovExponents(Result):
         )
 
 
+def _paced(n: Mapping[str, float], pace: Pace) -> float:
+    """Return seconds: of the driven steps, and of taking M cotangents back or forming the Jacobian."""
+    batch, size, count = n["B"], n["S"], n["M"]
+    if pace.linear and size <= _LARGEST:
+        return size * pace.pull.each + 2e-9 * size**3 * pace.arithmetic
+    steps = n["horizon"] + n["transient"]
+    drive = (steps + 2 * n["washout"]) * pace.step(batch)
+    if _LEADING * count <= size:
+        return drive + steps * (pace.pull(batch * count) + 3e-4 + 4e-9 * batch * size * count**2)
+    return drive + steps * (batch * (size * pace.pull.each + 4e-10 * size**3 * pace.arithmetic) + 1e-4)
+
+
 _COST = Cost(
     time={"B T S^2 M": 2.5e-10, "B T": 1e-4},
     memory="B T S",
     sizes={"T": "horizon", "B": "trajectories", "M": lambda given: given["count"] or given["S"]},
     letters={"M": "exponents"},
+    paced=_paced,
 )
 
 

@@ -7,11 +7,14 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mnemoscope.core.errors import UserError
 from mnemoscope.core.registry import Registry
 from mnemoscope.core.result import Result
+
+if TYPE_CHECKING:
+    from mnemoscope.measures.pace import Pace
 
 __all__ = ["MEASURES", "Cost", "Measure", "get", "measure", "names"]
 
@@ -95,6 +98,9 @@ class Cost:
         arguments and of S and d, which are the network's own.
     letters
         What letters mean that `LETTERS` does not know.
+    paced
+        Seconds for a network whose `mnemoscope.measures.pace.Pace` is known, from that and all sizes and arguments;
+        None: by `time`.
 
     Examples
     --------
@@ -109,6 +115,7 @@ class Cost:
     memory: str
     sizes: Mapping[str, str | Callable[[Mapping[str, Any]], float]] = field(default_factory=dict)
     letters: Mapping[str, str] = field(default_factory=dict)
+    paced: Callable[[Mapping[str, Any], Pace], float] | None = None
 
     def __str__(self) -> str:
         leading = next(iter(self.time))
@@ -187,8 +194,10 @@ class Measure:
         """The first sentence of the function's docstring."""
         return " ".join((inspect.getdoc(self.function) or "").partition("\n\n")[0].split())
 
-    def seconds(self, state_size: int, input_size: int = 1, **arguments: Any) -> float | None:
+    def seconds(self, state_size: int, input_size: int = 1, pace: Pace | None = None, **arguments: Any) -> float | None:
         """Return about how long it takes for a network of this size and these arguments; None where nobody said so.
+
+        With the `pace` of the network it is an estimate for this machine, else for a common one.
 
         Examples
         --------
@@ -208,7 +217,9 @@ class Measure:
                 sizes[letter] = float(source(known))
             else:
                 sizes[letter] = float(next(known[name] for name in source.split() if known.get(name) is not None))
-        return self.cost.seconds(sizes)
+        if pace is None or self.cost.paced is None:
+            return self.cost.seconds(sizes)
+        return self.cost.paced({**known, **sizes}, pace)
 
 
 MEASURES: Registry[Measure] = Registry(

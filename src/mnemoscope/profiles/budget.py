@@ -7,15 +7,16 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from mnemoscope.profiles.row import Row
 from mnemoscope.profiles.section import ProfileSection, judged_quantities
+from mnemoscope.profiles.settings import ENOUGH_SEEDS
 from mnemoscope.profiles.verdict.judgement import Judgement, judge
 
-__all__ = ["CEILINGS", "ENOUGH_SEEDS", "ceiling", "judgements_by_section", "open_share", "settled"]
+__all__ = ["CEILINGS", "OVER", "ceiling", "judgements_by_section", "open_share", "settled"]
 
 CEILINGS = {1024: 60.0, 2048: 90.0, 4096: 120.0}
 """Seconds that the default profile of one network may take, by the largest state that has so many; the last beyond."""
 
-ENOUGH_SEEDS = 3
-"""Sets of weights with which a part of the default profile is done: an interval from fewer says little."""
+OVER = 1.2
+"""How far, as a share of the budget, measuring may go beyond it: no piece is begun that would take longer."""
 
 _FEWEST = 2
 """Sets of weights below which there is no interval, and so nothing that it could change."""

@@ -20,8 +20,8 @@ from mnemoscope.profiles.comparison import Comparison
 from mnemoscope.profiles.learned import before_and_after, names_run
 from mnemoscope.profiles.page import build_page
 from mnemoscope.profiles.row import SCHEMA, Row
-from mnemoscope.profiles.runner import Settings
 from mnemoscope.profiles.section import ProfileSection, all_sections, judged_quantities
+from mnemoscope.profiles.settings import Settings
 from mnemoscope.profiles.subject import python_call
 from mnemoscope.profiles.summary import plain, summary
 from mnemoscope.profiles.verdict import Verdict, verdict
@@ -192,6 +192,7 @@ def profile(
     fresh: bool = False,
     html: str | os.PathLike[str] | None = None,
     inputs: Any = None,
+    plan: str | os.PathLike[str] | None = None,
     advice: Mapping[str, Any] | None = None,
     weights: str | os.PathLike[str] | None = None,
     progress: bool = True,
@@ -227,6 +228,9 @@ def profile(
         Where to write the page; results are then kept beside it, and taken up again.
     inputs
         Sequences of one's own that drive every measure, (time, sequences, input_size), in place of drawn ones.
+    plan
+        A file that says which sections are measured at which seeds, whatever time that takes: written by an earlier
+        call, or by this one where it is not there.
     advice, weights
         How a stranger's module is called, and a file of its trained weights, as `NetworkSpec` takes them.
     progress
@@ -257,7 +261,7 @@ def profile(
         weights=weights,
     )
     settings = Settings(quick, seed, seeds, budget, train_minutes, bounded=not full, inputs=inputs)
-    return _profiled([spec], settings, fresh, html, progress)
+    return _profiled([spec], settings, fresh, html, progress, plan)
 
 
 _SPEC = (*DEFAULT_SIZES, "parameters", "count", "advice", "weights")
@@ -305,11 +309,13 @@ def _spec(network: Any, sizes: Mapping[str, Any], options: Mapping[str, Any]) ->
     return bare if bare.trained and not options else NetworkSpec(network, **sizes, options=options)
 
 
-def _profiled(specs: Sequence[NetworkSpec], settings: Settings, fresh: bool, html: Any, progress: bool) -> Profile:
+def _profiled(
+    specs: Sequence[NetworkSpec], settings: Settings, fresh: bool, html: Any, progress: bool, plan: Any = None
+) -> Profile:
     from mnemoscope.profiles.profiling import Profiling
     from mnemoscope.profiles.progress import Lines
 
-    work = Profiling(specs, settings, html=html, fresh=fresh)
+    work = Profiling(specs, settings, html=html, fresh=fresh, plan=plan)
     found = work.run(python_call(specs, settings, fresh, html), Lines(work.label) if progress else None)
     if found.interrupted and html is None:
         raise KeyboardInterrupt

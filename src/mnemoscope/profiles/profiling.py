@@ -9,6 +9,7 @@ from mnemoscope.core.files import writable
 from mnemoscope.nn import NetworkSpec
 from mnemoscope.profiles.atlas import references as atlas
 from mnemoscope.profiles.page import keyed
+from mnemoscope.profiles.plan import Plan
 from mnemoscope.profiles.profile import Profile
 from mnemoscope.profiles.progress import Progress
 from mnemoscope.profiles.results import Store, beside
@@ -34,6 +35,8 @@ class Profiling:
         Where the page goes; results are then kept beside it, and taken up again. None: nowhere.
     fresh
         Measure the references too, as thoroughly as the network.
+    plan
+        A file that says what is measured; where there is none, it is written with what was.
 
     Attributes
     ----------
@@ -50,10 +53,13 @@ class Profiling:
         *,
         html: str | os.PathLike[str] | None = None,
         fresh: bool = False,
+        plan: str | os.PathLike[str] | None = None,
     ) -> None:
         self.page = None if html is None else writable(html)
+        self.plan_file = None if plan is None else writable(plan)
+        given = Plan.read(self.plan_file) if self.plan_file is not None and self.plan_file.exists() else None
         store = Store(None if self.page is None else writable(beside(self.page)))
-        self.runner = Runner(specs, settings, store)
+        self.runner = Runner(specs, settings, store, plan=given)
         self.references: Runner | None = None
         self._stored: list[Row] = []
         self._at_work = self.runner
@@ -90,6 +96,8 @@ class Profiling:
             for runner in filter(None, (self.runner, self.references)):
                 runner.say = progress.say
         own = keyed(self.runner.run(watch))
+        if self.plan_file is not None and not self.plan_file.exists() and not self.runner.interrupted:
+            self.runner.done().write(self.plan_file)
         others = keyed(self._beside(watch), [row.key for row in own])
         measured = self.references is not None
         found = Profile(

@@ -34,6 +34,7 @@ from mnemoscope.profiles.quantity import Quantity
 from mnemoscope.profiles.row import NetworkFacts, Row
 
 if TYPE_CHECKING:
+    from mnemoscope.measures.pace import Pace
     from mnemoscope.profiles.drawing import SectionView
     from mnemoscope.report import Figure, Headline, Section, Table
 
@@ -131,7 +132,8 @@ class Call:
         from mnemoscope.measures import get
 
         inputs = self.input_size or context.facts.input_size or 1
-        return get(self.measure).seconds(context.state_size, inputs, **self.options) or 0.0
+        found = get(self.measure).seconds(context.state_size, inputs, context.pace, **self.options) or 0.0
+        return found if context.pace is None else found * context.pace.load
 
     @property
     def seeded(self) -> bool:
@@ -197,6 +199,8 @@ class Context:
         Numbers in the state of a memory that grows, with the room that measures give it; None for all others.
     inputs
         Sequences of the user's that drive every measure; None: measures draw them.
+    pace
+        What single steps of the network take, by which times are estimated; None: nobody has looked.
     """
 
     seed: int = 0
@@ -211,6 +215,7 @@ class Context:
     say: Callable[[str], None] = unheard
     grown: int | None = None
     inputs: Any = None
+    pace: Pace | None = None
 
     @property
     def state_size(self) -> int:

@@ -25,7 +25,7 @@ from mnemoscope.profiles.row import NetworkFacts
 from mnemoscope.profiles.section import Call
 
 if TYPE_CHECKING:
-    from mnemoscope.profiles.runner import Settings
+    from mnemoscope.profiles.settings import Settings
 
 __all__ = ["facts_of", "fingerprint", "network_words", "python_call", "size_words", "source_of", "spell"]
 

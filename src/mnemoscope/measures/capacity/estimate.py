@@ -24,6 +24,8 @@ from mnemoscope.measures.capacity.readout import GramReadout, Linear, Readout
 __all__ = [
     "CHUNK",
     "DISTRIBUTIONS",
+    "QR",
+    "SEQUENCES",
     "SUMS",
     "Estimate",
     "EstimateSettings",
@@ -107,7 +109,7 @@ SEQUENCES = 32
 MOST_PRODUCTS = 4096
 CHUNK = 256
 SIGNIFICANT = 4.0
-_SEARCHED = 512
+QR = 512
 """Numbers in a state up to which it is factored by QR and all products are tried; beyond, by its Gram matrix, and until
 some hundreds of products in a row are chance."""
 
@@ -204,14 +206,14 @@ def estimate(simulator: Simulator, experiment: EstimateSettings, scale: float) -
     lags = plan.lags[0] + 1
     values = _table(inputs, plan, experiment)
     readout, ridge = _readout(states, experiment, values, plan)
-    chosen = experiment.regularisation is None and size > _SEARCHED
+    chosen = experiment.regularisation is None and size > QR
     profile = np.zeros((experiment.degree, PARTS, lags))
     over: set[int] = set()
-    for degree, factors, targets in _targets(values, plan, lags, over, ordered=size > _SEARCHED):
+    for degree, factors, targets in _targets(values, plan, lags, over, ordered=size > QR):
         found = readout.recovered(targets)
         if experiment.threshold:
             found = np.where(found.mean(axis=0) > SIGNIFICANT * readout.chance, found, 0.0)
-            if size > _SEARCHED and not found.any():
+            if size > QR and not found.any():
                 over.add(degree)
         for part, row in enumerate(found):
             np.add.at(profile[degree - 1, part], longest_lag(factors, lags), row)
@@ -230,7 +232,7 @@ def _readout(
 ) -> tuple[Linear, float]:
     """Return the readouts of states, and their ridge: of large ones that which recovers most of some short products."""
     asked = experiment.regularisation
-    if states.shape[2] <= _SEARCHED:
+    if states.shape[2] <= QR:
         ridge = _PRECISE if asked is None else asked
         return Readout(_parts(states), ridge), ridge
     tried: set[int] = set()
@@ -280,7 +282,7 @@ def _affordable(degree: int, longest: int, asked: int | None) -> int:
 def _require_memory(plan: _Plan, size: int, degree: int) -> None:
     samples = plan.readings * plan.sequences
     rows = (degree + 1) * (plan.lags[0] + 1)
-    held = 5 * samples * size if size <= _SEARCHED else int(1.3 * samples * size) + 8 * size * size
+    held = 5 * samples * size if size <= QR else int(1.3 * samples * size) + 8 * size * size
     need = 8 * (held + samples * (rows + 3 * CHUNK) + (plan.unread + plan.readings) * plan.sequences)
     products_of = sum(count(d, lag) * d * 8 for d, lag in enumerate(plan.lags, start=1))
     require(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -13,10 +13,13 @@ from mnemoscope.core.errors import UserError, choice
 from mnemoscope.core.result import Result, result
 from mnemoscope.measures.capacity.estimate import (
     CHUNK,
+    QR,
+    SEQUENCES,
     Estimate,
     EstimateSettings,
     estimate,
     number_of_products,
+    read_of,
     samples_for,
     variance,
 )
@@ -36,6 +39,7 @@ from mnemoscope.measures.dynamics import Dynamics, few_threads
 from mnemoscope.measures.registry import Cost, measure
 
 if TYPE_CHECKING:
+    from mnemoscope.measures.pace import Pace
     from mnemoscope.report import chart
 
 __all__ = ["MemoryCapacity", "memory_capacity"]
@@ -152,14 +156,37 @@ def _degree_name(degree: int, degrees: int) -> str:
     return "linear" if degree == 1 else f"degree {degree}" if degrees > 1 else ""
 
 
+_TRIED = 3000
+"""Products that are tried of a large state until they are chance, where nothing is known of it."""
+
+
+def _paced(n: Mapping[str, float], pace: Pace) -> float:
+    """Return seconds: of the driven steps, of factoring what is read, and of the products of past inputs."""
+    whole, samples = int(n["S"]), n["P"]
+    size = read_of(whole, int(n["sums"] or 0) or None)
+    if pace.linear and whole <= MOST_LINEAR_UNITS:
+        return whole * pace.pull.each + 1e-8 * whole**3 * pace.arithmetic
+    longest = n["lag"] or min(2 * size, 512)
+    drive = (longest + 100 + samples / SEQUENCES) * pace.step(SEQUENCES)
+    if size <= QR:
+        factors, products = 5e-10 * samples * size**2, n["M"]
+    else:
+        factors, products = 9e-11 * samples * size**2 + 4e-10 * size**3, min(n["M"], _TRIED)
+    return drive + pace.arithmetic * (factors + 1e-10 * samples * size * products) + 1e-8 * samples * products
+
+
 _COST = Cost(
     time={"P S^2": 5.2e-10, "P S M": 8e-11, "P M": 8e-9, "P": 5e-6},
     memory="P S",
     sizes={
-        "P": lambda given: (given["samples"] or samples_for(int(given["S"]))) * (1 + len(given["scales"] or ())),
+        "P": lambda given: (
+            (given["samples"] or samples_for(read_of(int(given["S"]), given["sums"])))
+            * (1 + len(given["scales"] or ()))
+        ),
         "M": lambda given: number_of_products(given["degree"], given["lag"] or min(2 * given["S"], 512)),
     },
     letters={"M": "products of past inputs"},
+    paced=_paced,
 )
 
 

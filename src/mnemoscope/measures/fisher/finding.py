@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -13,6 +14,7 @@ from mnemoscope.measures.fisher.linearised import SETTLED
 from mnemoscope.measures.registry import Cost
 
 if TYPE_CHECKING:
+    from mnemoscope.measures.pace import Pace
     from mnemoscope.report import chart
 
 __all__ = ["COST", "DENSE", "NOTHING", "WHAT", "NetworkFisherMemory", "estimated", "exact", "rounded", "unsettled"]
@@ -26,6 +28,24 @@ NOTHING = 1e-12
 DENSE = 512
 """Numbers in a state up to which the whole covariance is formed."""
 
+_FADES, _WIDE = 3, 32
+"""Blocks that a large state takes whose memory fades within the window, and directions in a block."""
+
+
+def _paced(n: Mapping[str, float], pace: Pace) -> float:
+    """Return seconds: of the driven steps, and for every lag until the curve settles of what is taken back."""
+    batch, size = n["B"], n["S"]
+    drive = (n["T"] + 2 * n["washout"]) * pace.step(batch)
+    lags = n["T"] if n["horizon"] else pace.lags(SETTLED, n["T"])
+    if size <= DENSE and pace.linear:
+        return 0.15 + 5e-9 * size**3 * pace.arithmetic
+    if size <= DENSE:
+        return drive + lags * batch * (size * pace.pull.each + 1.5e-10 * size**3 * pace.arithmetic + 3e-5)
+    blocks = min(_FADES, n["krylov"]) if lags < n["T"] else n["krylov"]
+    block = 3 * pace.pull.base + _WIDE * batch * (2.5 * pace.pull.each + 5e-8 * size)
+    return drive + lags * (pace.pull(_WIDE * batch) + blocks * block)
+
+
 COST = Cost(
     time={"B T S^2 M": 2.5e-10, "B T": 5e-5},
     memory="B T S d",
@@ -35,6 +55,7 @@ COST = Cost(
         "M": lambda given: given["S"] if given["S"] <= DENSE else min(given["S"], 48 * given["krylov"]),
     },
     letters={"M": "directions, S of them up to S = 512"},
+    paced=_paced,
 )
 
 _SMALL_NOISE = "the noise is so small that the network is linear within it"

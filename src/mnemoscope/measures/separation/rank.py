@@ -173,6 +173,8 @@ _COST = Cost(
     memory="G^2",
     sizes={"G": lambda given: grid_side(given["templates"], given["d"], given["horizon"])},
     letters={"G": "rows of the grid, K^(T/2) for K templates"},
+    # Every sequence ends with a step of its own, and half as many steps lead there; outputs are found twice.
+    paced=lambda n, pace: 2.5 * n["G"] ** 2 * pace.step.each + 2e-8 * n["G"] ** 3 + 2e-6 * n["G"] ** 2 + 0.05,
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -21,6 +22,7 @@ from mnemoscope.measures.spectral.schur import SchurForm, normality, schur_form
 from mnemoscope.measures.spectral.state_matrix import StateMatrix, state_matrix
 
 if TYPE_CHECKING:
+    from mnemoscope.measures.pace import Pace
     from mnemoscope.report.chart import Chart
 
 __all__ = ["Spectrum", "spectrum"]
@@ -169,6 +171,16 @@ class Spectrum(Result):
         )
 
 
+def _paced(n: Mapping[str, float], pace: Pace) -> float:
+    """Return seconds: of two Jacobians, and of what LAPACK does with one."""
+    size = n["S"]
+    certified, whole = size <= n["certified"], size <= large.ALL
+    formed = 2 * size * pace.pull.each
+    if certified:
+        return formed + pace.arithmetic * (1.4e-7 * size**3) + 0.02
+    return formed + pace.arithmetic * ((5e-10 * size**3 if whole else 0) + 2e-7 * size**2) + 0.8
+
+
 _COST = Cost(
     time={"M^3": 1.4e-7, "E^3": 5e-10, "S^2": 6e-7, "N": 0.8},
     memory="S^2",
@@ -178,6 +190,7 @@ _COST = Cost(
         "E": lambda given: given["S"] if given["S"] <= large.ALL else 0,
     },
     letters={"M": "rows of a matrix that is certified", "E": "rows of one whose eigenvalues are all found"},
+    paced=_paced,
 )
 
 

@@ -1,0 +1,169 @@
+"""Pace of a network on this machine: what single steps of it take, forward and back, and how fast it forgets.
+
+Estimates of time are made of these: two networks with as many numbers in their states can differ by a hundred in the
+time of a step, and a curve that settles within twenty lags takes a fiftieth of one that needs a thousand.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+from mnemoscope.measures.dynamics import Dynamics, few_threads
+from mnemoscope.measures.tangent import Tangents
+from mnemoscope.measures.trajectory import Path, affine, drive
+
+__all__ = ["Line", "Pace", "pace_of"]
+
+_EXAMPLES = 32
+_COTANGENTS = 16
+_REPEATS = 8
+_STEPS = 64
+"""Steps over which cotangents are followed back."""
+
+_PATIENCE = 1.0
+"""Seconds that following them may take."""
+
+_LOOK = 0.05
+"""Seconds of the processor by which it is seen how busy the machine is."""
+
+_GIGAFLOPS = 50.0
+"""Of the common machine, in float64 on one core: what the rates of costs are for."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """Seconds that grow with a number: a + b k."""
+
+    base: float
+    each: float
+
+    def __call__(self, count: float) -> float:
+        """Return the seconds for so many."""
+        return self.base + self.each * count
+
+
+@dataclass(frozen=True)
+class Pace:
+    """Speed of one network on this machine.
+
+    Attributes
+    ----------
+    step
+        Seconds of a step, by the number of examples.
+    pull
+        Seconds of linearising a step and taking cotangents back through it, by their number.
+    arithmetic
+        Seconds that this machine needs for what takes the common one a second, in products of matrices.
+    fading
+        Nats per step at which a cotangent shrinks on its way back, after a while; negative where it grows.
+    linear
+        Whether the next state is an affine function of state and input.
+    load
+        Seconds on the clock for one of the processor, at this moment: above 1 where others are at work.
+    """
+
+    step: Line
+    pull: Line
+    arithmetic: float
+    fading: float
+    linear: bool
+    load: float = 1.0
+
+    def lags(self, share: float, longest: float, every: int = 16) -> float:
+        """Return about how many lags it takes until the square of what is left is below a share of all."""
+        if self.fading <= 0:
+            return longest
+        needed = -math.log(share) / (2 * self.fading)
+        return min(longest, every * max(2, math.ceil(needed / every)))
+
+
+def pace_of(network: Dynamics) -> Pace | None:
+    """Return the pace of a network, found within about a second; None where its steps cannot be differentiated."""
+    try:
+        flow = Dynamics.of(network, "an estimate of time")
+        with few_threads(flow.size):
+            path = drive(
+                flow,
+                steps=1,
+                trajectories=1,
+                scale=1.0,
+                washout=0,
+                generator=torch.Generator().manual_seed(0),
+            )
+            return Pace(_step(flow), _pull(path), _arithmetic(), _fading(flow), affine(flow), _load())
+    except Exception:  # a stranger's step may raise anything: then times are those of a common network of its size
+        return None
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    """Return the least time of a few calls: what the machine does besides is none of the network's."""
+    found, begin = [], time.perf_counter()
+    for _ in range(_REPEATS):
+        start = time.perf_counter()
+        work()
+        found.append(time.perf_counter() - start)
+        if time.perf_counter() - begin > _PATIENCE:
+            break
+    return min(found)
+
+
+def _line(work: Callable[[int], object], many: int) -> Line:
+    work(1)
+    one, more = _seconds(lambda: work(1)), _seconds(lambda: work(many))
+    each = max(more - one, 0.0) / (many - 1)
+    return Line(max(one - each, 0.0), each)
+
+
+def _step(flow: Dynamics) -> Line:
+    states = {count: flow.start(count) for count in (1, _EXAMPLES)}
+    inputs = {count: torch.ones(count, flow.input_size, **flow.factory) for count in states}
+
+    @torch.no_grad()
+    def work(count: int) -> object:
+        return flow.guarded(lambda: flow.step(inputs[count], states[count]))
+
+    return _line(work, _EXAMPLES)
+
+
+def _pull(path: Path) -> Line:
+    tangents = Tangents(path, keep=False)
+    ones = torch.ones(_COTANGENTS, 1, path.dynamics.size, **path.dynamics.factory)
+    return _line(lambda count: tangents.pull(0, ones[:count]), _COTANGENTS)
+
+
+def _arithmetic() -> float:
+    size = 512
+    matrix = torch.eye(size, dtype=torch.float64)
+    return _seconds(lambda: matrix @ matrix) * _GIGAFLOPS * 1e9 / (2 * size**3)
+
+
+def _load() -> float:
+    clock, processor = time.perf_counter(), time.thread_time()
+    while time.thread_time() - processor < _LOOK:
+        math.sqrt(2.0)
+    return max(1.0, (time.perf_counter() - clock) / _LOOK)
+
+
+def _fading(flow: Dynamics) -> float:
+    """Return the rate at which a cotangent shrinks over the second half of some steps back, as many as are quick."""
+    generator = torch.Generator().manual_seed(0)
+    path = drive(flow, steps=_STEPS, trajectories=1, scale=1.0, washout=8, generator=generator)
+    tangents, logs, total = Tangents(path, keep=False), [], 0.0
+    block = torch.randn(1, 1, flow.size, generator=generator, dtype=torch.float64).to(**flow.factory)
+    begin = time.perf_counter()
+    for t in range(_STEPS - 1, -1, -1):
+        block = tangents.pull(t, block)[0]
+        size = float(block.norm())
+        if not math.isfinite(size) or size == 0:
+            return math.inf if size == 0 else 0.0
+        block, total = block / size, total + math.log(size)
+        logs.append(total)
+        if time.perf_counter() - begin > _PATIENCE:
+            break
+    half = len(logs) // 2
+    return (logs[half - 1] - logs[-1]) / max(len(logs) - half, 1)
