@@ -68,6 +68,20 @@ def test_other_mistakes_are_told(network, words):
     assert any(words in each for each in mode_parity(network(2, 4), **SHORT).differences)
 
 
+class Forgetful(ms.nn.LRU):
+    """A network whose parallel form begins every piece from rest."""
+
+    def unroll_cell(self, w, a, state, lengths):
+        return super().unroll_cell(w, a, torch.zeros_like(state), lengths)
+
+
+def test_a_state_that_one_form_does_not_carry_over_a_cut():
+    found = mode_parity(Forgetful(2, 4), **SHORT)
+    assert found.outputs[0].max() < 1e-12, "from rest all forms agree"
+    assert found.cut > 1e-3
+    assert any("carried over a cut" in each for each in found.differences)
+
+
 def test_float16_overflows_where_a_doubling_does():
     """h <- 2 h + x with x = c at every step: the first power of two times c above 65504 (float16), 3.4e38 (float32)."""
     layer = ms.nn.LinearRNN(1, 1, bias=False)

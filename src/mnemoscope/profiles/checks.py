@@ -10,6 +10,8 @@ from torch.utils._pytree import tree_leaves
 
 from mnemoscope.core.errors import UserError
 from mnemoscope.measures.inventory.state import idle_numbers
+from mnemoscope.measures.parity.running import STEPS, forms_of, recurrent_of, relative
+from mnemoscope.nn.recurrent import Recurrent
 
 __all__ = ["brief", "check_network", "forms_agree"]
 
@@ -45,46 +47,17 @@ def forms_agree(network: Any) -> float | None:
 
     Relative to the largest output; None where there is one way only, or a stranger's network fails at another.
     """
-    if getattr(network, "kind", None) != "recurrent":
+    if not isinstance(network, Recurrent):
         return None
-    training, x = network.training, _input(network)
     try:
         with torch.no_grad():
-            whole = _run(network.eval(), x)
-            apart = [_stepped(network, x), *_other_forms(network, x)]
-            size = float(whole.abs().max())
-            furthest = max(float((each - whole).abs().max()) for each in apart)
+            twin = recurrent_of(network, "parity")
+            x = _input(twin).transpose(0, 1) if twin.batch_first else _input(twin)
+            forms = forms_of(twin)
+            wanted = forms[STEPS](twin, x)[0]
+            return max(relative(run(twin, x)[0], wanted) for name, run in forms.items() if name != STEPS)
     except Exception:  # a stranger's own step, init_state or form may raise anything: then there is one way only
         return None
-    finally:
-        network.train(training)
-    return furthest / size if size > 0 else furthest
-
-
-def _stepped(network: Any, x: Tensor) -> Tensor:
-    first = bool(getattr(network, "batch_first", False))
-    steps = x.unbind(1 if first else 0)
-    like = next((p for p in network.parameters() if p.is_floating_point()), x)
-    state, outputs = network.init_state(_BATCH, device=like.device, dtype=like.dtype), []
-    for one in steps:
-        y, state = network.step(one, state)
-        outputs.append(y)
-    return torch.stack(outputs, 1 if first else 0)
-
-
-def _other_forms(network: Any, x: Tensor) -> list[Tensor]:
-    """Return the outputs in every form that a network can be told to take."""
-    told = getattr(network, "mode", None)
-    if not isinstance(told, str) or len(network.modes) < 2:
-        return []
-    try:
-        found = []
-        for mode in network.modes:
-            network.mode = mode
-            found.append(_run(network, x))
-        return found
-    finally:
-        network.mode = told
 
 
 def _input(network: Any, grad: bool = False, seed: int = 0, steps: int = _STEPS) -> Tensor:
