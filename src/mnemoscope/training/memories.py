@@ -354,7 +354,7 @@ def _checked(task: Any) -> Task:
 
 
 def remembering(
-    network: Network,
+    network: Network | None,
     task: str | Task = "copying",
     *,
     hidden_size: int | None = None,
@@ -417,6 +417,8 @@ def remembering(
     tested, own = positive_int("examples", examples), checked_seeds(seeds)
 
     def usual(task: Task) -> Builder:
+        if network is None:
+            raise expected("network", "a name, a class or a layer", None)
         sizes: dict[str, Any] = {"hidden_size": hidden_size, "num_layers": num_layers}
         budget: dict[str, Any] = {"parameters": parameters, "count": count}
         return maker(network, task, **sizes, **budget, options=dict(options or {}))

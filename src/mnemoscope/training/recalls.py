@@ -163,8 +163,6 @@ def recall(
     >>> found.values, found.state_bits
     (4, 256)
     """
-    if build is None and network is None:
-        raise expected("network", "a name, a class or a layer", None)
     names = [choice("a variant", each, VARIANTS) for each in ([variants] if isinstance(variants, str) else variants)]
     if not names or len(set(names)) != len(names):
         raise expected("variants", "different ones, one or more", names)
@@ -172,7 +170,8 @@ def recall(
     tasks = [create(name, vocabulary=vocabulary, length=length, pairs=1) for name in names]
 
     def usual(task: Task) -> Builder:
-        assert network is not None
+        if network is None:
+            raise expected("network", "a name, a class or a layer", None)
         sizes: dict[str, Any] = {"hidden_size": hidden_size, "num_layers": num_layers}
         budget: dict[str, Any] = {"parameters": parameters, "count": count}
         return maker(network, task, **sizes, **budget, options=dict(options or {}))
