@@ -145,10 +145,11 @@ def test_of_a_run_that_was_trained(copying):
     np.testing.assert_array_equal(found.carried[0], room.length_scores(run.model, copying, 8, 0)["carried"])
 
 
-def test_ratios_leave_out_who_learned_nothing():
-    scores = np.array([[1.0, 1, 1, 0.5], [0.5, 0.5, 0.5, 0.5], [0.0, 0, 0, 0], [np.nan] * 4])
-    assert room._ratio(scores).value == pytest.approx(0.75)
-    assert np.isnan(room._ratio(scores[2:]).value)
+def test_ratios_are_above_statistics_and_leave_out_who_learned_nothing():
+    scores = np.array([[1.0, 1, 1, 0.625], [0.5, 0.5, 0.5, 0.5], [0.25, 0.25, 0.25, 0.25], [np.nan] * 4])
+    floor = np.array([0.25, 0.25, 0.25, np.nan])
+    assert room._ratio(scores, floor).value == pytest.approx((0.5 + 1) / 2)
+    assert np.isnan(room._ratio(scores[2:], floor[2:]).value)
 
 
 def test_bad_tasks():

@@ -145,7 +145,7 @@ Train = Annotated[
     bool,
     typer.Option(
         "--train",
-        help="Also train it on five tasks, for --minutes in all. Default: 10 minutes.",
+        help="Also train it: five tasks for --minutes (default 10); ladder, memories and recall a quarter more each.",
         rich_help_panel=_WORK,
     ),
 ]

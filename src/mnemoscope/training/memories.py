@@ -40,6 +40,9 @@ MULTIPLES = (1, 2, 4, 8)
 _SHARES = (0.25, 0.5, 1, 2, 4, 8)
 """Of the difficulty of training, at which the forgetting curve is taken."""
 
+_LEARNED = 0.05
+"""Score above statistics from which on something was learned."""
+
 _DRAWN = 2048
 """Sequences by which the most frequent answer is known."""
 
@@ -63,9 +66,11 @@ class Remembering(Result):
     carried, reset
         Score by seed and multiple: with the state carried through the whole sequence, and with the state set back to
         its start after every `length` steps.
+    floor
+        By seed the score that statistics alone give: of the most frequent answer; 0 for text, whose score is above it.
     ratio, ratio_lower, ratio_upper
-        Score at the longest over that at the length of training, state carried: 1 is no loss. Mean over the seeds
-        that have learned something; NaN where none has.
+        Score above the floor at the longest over that at the length of training, state carried: 1 is no loss. Mean over
+        the seeds that have learned something; NaN where none has.
     reset_ratio
         The same with the state set back.
     forgetting_lengths
@@ -94,6 +99,7 @@ class Remembering(Result):
     multiples: Int[np.ndarray, " multiples"]
     carried: Float[np.ndarray, "seeds multiples"]
     reset: Float[np.ndarray, "seeds multiples"]
+    floor: Float[np.ndarray, " seeds"]
     ratio: float
     ratio_lower: float
     ratio_upper: float
@@ -119,11 +125,12 @@ class Remembering(Result):
         if not self.complete:
             return f"{self.network} on {self.task}: {self.reason}"
         times = self.multiples[-1]
-        kept = "nothing was learned" if np.isnan(self.ratio) else f"{self.ratio:.3g} of the score"
-        apart = "" if np.isnan(self.reset_ratio) else f" ({self.reset_ratio:.3g} with the state set back)"
+        kept = f"{self.ratio:.3g} of what it learned is left at {times} times as long"
+        kept += "" if np.isnan(self.reset_ratio) else f" ({self.reset_ratio:.3g} with the state set back)"
+        kept = "nothing was learned" if np.isnan(self.ratio) else kept
         gain = _mean(self.forgetting)
         return (
-            f"{self.network} on {self.task}, trained at {self.length} steps: {kept} at {times} times as long{apart}; "
+            f"{self.network} on {self.task}, trained at {self.length} steps: {kept}; accuracy "
             f"{gain[0]:.3g} above statistics at {self.forgetting_lengths[0]}, {gain[-1]:.3g} at "
             f"{self.forgetting_lengths[-1]}; predictions look {_mean(self.remembered[:, None])[0]:.3g} steps back"
         )
@@ -307,6 +314,7 @@ def _examined(run: Run, examples: int) -> dict[str, Any]:
         {
             "trained": run.score,
             **scores,
+            "floor": 0.0 if task.streams else curve["statistics"][0],
             "forgetting": curve,
             "remembrance": {"lengths": past.lengths, "curve": past.curve, "steps": past.steps},
         }
@@ -464,13 +472,14 @@ def _result(
         return np.array(found, dtype=float).reshape(len(members), size)
 
     carried, reset = (rows(len(MULTIPLES), name) for name in ("carried", "reset"))
-    kept, back = _ratio(carried), _ratio(reset)
+    floor = np.array([each["floor"] if "carried" in each else np.nan for each in members])
+    kept, back = _ratio(carried, floor), _ratio(reset, floor)
     return Remembering(
         status="estimate",
         digits=None,
         assumptions=(
             "trained within a number of iterations: more could remember longer",
-            "a ratio is over the seeds whose score at the length of training is above 0",
+            f"a ratio is over the seeds whose score at the length of training is {_LEARNED:g} above statistics alone",
         ),
         cost=_COST,
         network=label,
@@ -480,6 +489,7 @@ def _result(
         multiples=np.array(MULTIPLES),
         carried=carried,
         reset=reset,
+        floor=floor,
         ratio=kept.value,
         ratio_lower=np.nan if kept.lower is None else kept.lower,
         ratio_upper=np.nan if kept.upper is None else kept.upper,
@@ -502,9 +512,10 @@ def _number(value: Any) -> float:
     return np.nan if value is None or isinstance(value, str) else float(value)
 
 
-def _ratio(scores: Float[np.ndarray, "seeds multiples"]) -> Interval:
-    """Return what is left of the score at the longest, over the seeds that have one to lose."""
+def _ratio(scores: Float[np.ndarray, "seeds multiples"], floor: Float[np.ndarray, " seeds"]) -> Interval:
+    """Return what is left of the score above statistics at the longest, over the seeds that have one to lose."""
+    above = scores - floor[:, None]
     with np.errstate(invalid="ignore"):
-        learned = scores[:, 0] > 0
-    found = (scores[learned, -1] / scores[learned, 0]).tolist()
+        learned = above[:, 0] > _LEARNED
+    found = (above[learned, -1] / above[learned, 0]).tolist()
     return mean_interval(found) if found else Interval(float("nan"), None, None)

@@ -56,6 +56,7 @@ class LadderSection(TrainedSection):
 
         found = climb(
             self.builder(context),
+            rungs=_RUNGS,
             length=_LENGTH,
             factor=_FACTOR,
             seeds=self.seeds(context),

@@ -38,10 +38,10 @@ class Memories(TrainedSection):
     quantities = (
         Quantity(
             name="ratio",
-            title="score kept at 8 times the length",
+            title="share kept at 8 times the length",
             better="higher",
-            how=f"{_HOW} The score at eight times the length over that at the length of training, state carried.",
-            meaning="of the score on copying is left at eight times the delay",
+            how=f"{_HOW} What is left of the score above statistics at eight times the length, state carried.",
+            meaning="of what it learned of copying is left at eight times the delay",
         ),
         Quantity(
             name="copied",
@@ -102,9 +102,7 @@ class Memories(TrainedSection):
             "lengths": (result.length * result.multiples).tolist(),
             "carried": _means(result.carried),
             "reset": _means(result.reset),
-            "ratios": (
-                result.carried[:, -1] / np.where(result.carried[:, 0] > 0, result.carried[:, 0], np.nan)
-            ).tolist(),
+            "ratio": [_known(each) for each in (result.ratio, result.ratio_lower, result.ratio_upper)],
             "forgetting_lengths": result.forgetting_lengths.tolist(),
             "forgetting": _means(result.forgetting),
             "gains": result.forgetting[:, _nearest(result.forgetting_lengths, _COPYING["delay"])].tolist(),
@@ -140,19 +138,26 @@ class Memories(TrainedSection):
 def _scalars(found: dict[str, Any]) -> dict[str, Scalar]:
     scalars = {}
     if "copying" in found:
-        scalars["ratio"] = _mean(found["copying"]["ratios"], "nothing was learned at the length of training")
-        scalars["copied"] = _mean(found["copying"]["gains"], "")
+        value, lower, upper = found["copying"]["ratio"]
+        wide = None if lower is None or upper is None else (upper - lower) / (2 * 1.96)
+        note = "nothing was learned at the length of training" if value is None else ""
+        scalars["ratio"] = Scalar(value=value, stderr=wide, note=note)
+        scalars["copied"] = _mean(found["copying"]["gains"])
     if "text" in found:
-        scalars["text_steps"] = _mean(found["text"]["remembered"], "")
+        scalars["text_steps"] = _mean(found["text"]["remembered"])
     return scalars
 
 
-def _mean(values: Sequence[float], note: str) -> Scalar:
+def _mean(values: Sequence[float]) -> Scalar:
     known = [each for each in values if each == each]
     if not known:
-        return Scalar(value=None, note=note or "no training succeeded")
+        return Scalar(value=None, note="no training succeeded")
     spread = float(np.std(known, ddof=1)) / len(known) ** 0.5 if len(known) > 1 else None
     return Scalar(value=float(np.mean(known)), stderr=spread)
+
+
+def _known(value: float) -> float | None:
+    return None if value != value else float(value)
 
 
 def _means(values: np.ndarray) -> list[float]:
