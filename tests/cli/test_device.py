@@ -56,6 +56,18 @@ def test_the_command_computes_there_and_the_next_does_not(call, monkeypatch):
     assert set(seen) == {None}
 
 
+def test_the_environment_names_it(monkeypatch):
+    spec = NetworkSpec("rnn", input_size=2, hidden_size=3)
+    monkeypatch.setenv("MNEMOSCOPE_DEVICE", "cpu")
+    assert Options(iterations=1).device == chosen_device() == "cpu"
+    with computing_on(None):
+        assert chosen_device() is None
+    assert chosen_device() == "cpu"
+    monkeypatch.setenv("MNEMOSCOPE_DEVICE", "toaster")
+    with pytest.raises(UserError, match="device must be a device of this machine, such as 'cpu', got 'toaster'"):
+        spec.build()
+
+
 def test_networks_and_trainings_go_where_it_says():
     spec = NetworkSpec("rnn", input_size=2, hidden_size=3, seed=4)
     with computing_on("cpu"):

@@ -128,6 +128,21 @@ def test_published_sizes():
     assert float(batch.lengths.double().mean()) == pytest.approx(mean, abs=4 * spread / 8)
 
 
+@pytest.mark.slow
+def test_the_whole_set_has_the_exact_distribution():
+    """96,000 / 2,000 / 2,000 different lists: a few seconds of computing, far from ten minutes."""
+    task = ms.tasks.create("listops")
+    sets = task.splits(0)
+    assert [one.size for one in sets] == [96_000, 2_000, 2_000]
+    count, lengths = 96_000, length_chances(2000, 10, 10)[501:]
+    bins = np.add.reduceat(lengths / lengths.sum(), np.arange(0, len(lengths), 100))
+    seen = np.add.reduceat(torch.bincount(sets.train.lengths, minlength=2000)[501:].numpy(), np.arange(0, 1499, 100))
+    answers = torch.bincount(sets.train.targets, minlength=10).numpy()
+    for own, wanted in ((seen, bins), (answers, task.answers())):
+        squares = ((own - count * wanted) ** 2 / (count * wanted)).sum()
+        assert squares < len(wanted) - 1 + 4 * np.sqrt(2 * (len(wanted) - 1))
+
+
 def test_no_list_is_there_twice(monkeypatch):
     task = ms.tasks.create("listops", longest=9, shortest=3, arguments=3)
     monkeypatch.setattr(type(task), "sizes", (1500, 100, 100))

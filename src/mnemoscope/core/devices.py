@@ -1,19 +1,22 @@
-"""Device that a command computes on: networks that are built from words are put there."""
+"""Device that a command computes on: networks that are built from words are put there.
+
+It is kept in the environment variable MNEMOSCOPE_DEVICE, so that processes that are started inherit it.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import Any
 
 import torch
 
 from mnemoscope.core.errors import Description, expected
 
-__all__ = ["check_device", "chosen_device", "computing_on"]
+__all__ = ["VARIABLE", "check_device", "chosen_device", "computing_on"]
 
-_CHOSEN: ContextVar[str | None] = ContextVar("device", default=None)
+VARIABLE = "MNEMOSCOPE_DEVICE"
 
 
 def check_device(device: Any) -> str:
@@ -33,7 +36,8 @@ def check_device(device: Any) -> str:
 
 def chosen_device() -> str | None:
     """Return the device that was chosen for what is built and trained now; None: where it is."""
-    return _CHOSEN.get()
+    named = os.environ.get(VARIABLE)
+    return check_device(named) if named else None
 
 
 @contextmanager
@@ -49,8 +53,13 @@ def computing_on(device: str | None) -> Iterator[None]:
     ...     ms.nn.NetworkSpec("rnn", input_size=2, hidden_size=3).build().weight_hh_l0.device
     device(type='cpu')
     """
-    before = _CHOSEN.set(None if device is None else check_device(device))
+    wanted = None if device is None else check_device(device)
+    before = os.environ.pop(VARIABLE, None)
+    if wanted is not None:
+        os.environ[VARIABLE] = wanted
     try:
         yield
     finally:
-        _CHOSEN.reset(before)
+        os.environ.pop(VARIABLE, None)
+        if before is not None:
+            os.environ[VARIABLE] = before

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from mnemoscope.core.devices import VARIABLE as DEVICE
 from mnemoscope.core.environment import environment
 from mnemoscope.core.errors import MnemoscopeError, UserError, positive_int
 from mnemoscope.machines.stopping import GRACE, SIGNALS, ask_to_stop, stop_asked, stops_when_asked
@@ -36,7 +37,7 @@ _REACHED = 5.0
 """Seconds within which a cluster has to answer."""
 
 _DATA = "MNEMOSCOPE_DATA"
-_PASSED = (_DATA, "MNEMOSCOPE_MEMORY")
+_PASSED = (_DATA, "MNEMOSCOPE_MEMORY", DEVICE)
 """Variables that workers get from the process that drives them."""
 
 _SHARE = 0.5
