@@ -238,6 +238,18 @@ def test_a_test_counts_the_first_episode_of_every_copy():
     assert found == pytest.approx(sum(range(1, 51)) / 50)
 
 
+def test_a_memory_that_grows_in_a_test_is_as_good_as_one_with_all_its_room():
+    game = control.create("repeat-previous", lag=2, length=90)
+    found = []
+    for capacity in (None, 90):
+        source = player("memlstm", environment=game, precision="float32")
+        source.model.layer.capacity = capacity
+        found.append(mean_return(source.model, game, game.worlds(20, seed=1), source.options))
+        assert source.model.layer.capacity == capacity
+    assert found[0] == pytest.approx(found[1], abs=1e-6)
+    assert 0 < found[0] < 1
+
+
 def test_nothing_is_read_back_step_by_step():
     """Values that leave the device would show as _local_scalar_dense: as many for long rollouts as for short ones."""
     from torch.utils._python_dispatch import TorchDispatchMode
