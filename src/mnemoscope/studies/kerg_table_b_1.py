@@ -76,7 +76,7 @@ STUDY = declared(Study(
         "paper": {"levels": tuple(PAIRS), "both": True, "units": 64, "seeds": 5, "episodes": 1000, "frames": 5000000,
                   "course": {**_COURSE, "iterations": 2442, "log_every": 20}},
     },
-    minutes={"smoke": 1, "laptop": 40, "paper": 40000}, trained=True, runs=_runs, rows=_rows,
+    minutes={"smoke": 0.2, "laptop": 8, "paper": 2000}, trained=True, runs=_runs, rows=_rows,
     rules=(
         Ranked(claim="RelLSTM earns at least as much as MemLSTM in the larger levels", column="reward", by="network",
                groups=("MemLSTM", "RelLSTM"), cases=("level",), margin=-0.02, where={"kind": "result", "large": "yes"},
