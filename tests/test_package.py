@@ -174,7 +174,8 @@ def test_typed():
 
 def test_every_dependency_has_bounds_and_is_imported():
     declared = {}
-    for line in PROJECT["dependencies"]:
+    extras = [line for name in ("control", "ray") for line in PROJECT["optional-dependencies"][name]]
+    for line in (*PROJECT["dependencies"], *extras):
         name, bounds = re.fullmatch(r"([\w-]+)(.*)", line).groups()
         assert ">=" in bounds, line
         assert "<" in bounds.replace(">=", ""), line
