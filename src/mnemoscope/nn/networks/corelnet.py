@@ -176,7 +176,7 @@ class CoRelNet(SimilarityNetwork):
         """Return the MLP's scores of the matrix."""
         found = self.relations(z)
         if self.matrix == "similarity":
-            lower = torch.ones(self.panels, self.panels, dtype=torch.bool, device=z.device).tril().nonzero().T
+            lower = torch.tril_indices(self.panels, self.panels, device=z.device)
             seen = found[:, lower[0], lower[1]]
         else:
             seen = found.flatten(1)

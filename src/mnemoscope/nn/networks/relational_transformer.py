@@ -89,6 +89,6 @@ def sinusoids(steps: int, features: int) -> Float[Tensor, "steps features"]:
     >>> sinusoids(3, 4)[0].tolist()
     [0.0, 1.0, 0.0, 1.0]
     """
-    rates = torch.exp(-math.log(10_000) * torch.arange(0, features, 2, dtype=torch.float64) / features)
-    angles = torch.arange(steps).unsqueeze(1) * rates
+    rates = torch.exp(-math.log(10_000) * torch.arange(0, features, 2, dtype=torch.float64, device="cpu") / features)
+    angles = torch.arange(steps, device="cpu").unsqueeze(1) * rates
     return torch.stack([angles.sin(), angles.cos()], -1).flatten(1)
