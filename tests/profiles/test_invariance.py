@@ -95,7 +95,7 @@ def test_units_and_their_order_change_no_judgement(name, references):
     first = verdict(plain, beside, axes)
     second = verdict(dataclasses.replace(other, own_key=plain.own_key), beside, axes)
     assert first.words() == second.words()
-    assert len(first.words()) == 6
+    assert len(first.words()) == 7
     for one, two in zip(first.judgements, second.judgements, strict=True):
         assert one.quantity.score(one.number.value) == pytest.approx(one.quantity.score(two.number.value), abs=1e-3)
     lines = [[score.word for score in scorecard(plain, said)] for said in (first, second)]
