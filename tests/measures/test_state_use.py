@@ -133,6 +133,16 @@ def test_networks_with_gates_declare_them(name):
     assert effective_state_size(built(name), horizon=8, washout=4, cuts=3).gates == "held"
 
 
+@pytest.mark.parametrize(("ours", "torchs"), [("lstm", torch.nn.LSTM), ("gru", torch.nn.GRU)])
+def test_torchs_own_modules_have_the_same_gates(ours, torchs):
+    network = built(ours)
+    module = torchs(2, 4).double()
+    module.load_state_dict(network.state_dict())
+    one, other = (effective_state_size(each, horizon=20) for each in (network, module))
+    assert one.gates == other.gates == "held"
+    assert one.entropy_ranks == pytest.approx(other.entropy_ranks)
+
+
 @pytest.mark.parametrize("name", ["rnn", "lru", "rac"])
 def test_networks_without_gates_are_differentiated(name):
     assert effective_state_size(built(name), horizon=8, washout=4, cuts=3).gates == "differentiated"

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from mnemoscope.nn.ops.gates import lstm_cell
+from mnemoscope.nn.ops.gates import gate, lstm_cell
 from mnemoscope.nn.ops.scan import scan
 
 __all__ = ["PlainKernels"]
@@ -43,8 +43,8 @@ def _elman(activation: Callable[[Tensor], Tensor]) -> Cell:
 
 def _gru(x: Tensor, state: tuple[Tensor, ...], w: Weights, biases: bool) -> tuple[Tensor, tuple[Tensor, ...]]:
     (xr, xz, xg), (hr, hz, hg) = (part.chunk(3, dim=-1) for part in _gates(x, state[0], w, biases))
-    z = torch.sigmoid(xz + hz)
-    h = (1 - z) * torch.tanh(xg + torch.sigmoid(xr + hr) * hg) + z * state[0]
+    r, z = gate(torch.sigmoid(xr + hr)), gate(torch.sigmoid(xz + hz))
+    h = (1 - z) * torch.tanh(xg + r * hg) + z * state[0]
     return h, (h,)
 
 
