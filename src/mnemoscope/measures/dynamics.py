@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 from torch.utils._pytree import tree_map
 
+from mnemoscope.core import memory
 from mnemoscope.core.errors import Description, UserError, expected
 from mnemoscope.nn.recurrent import Recurrent
 from mnemoscope.nn.state import State
@@ -169,6 +170,8 @@ class Dynamics:
         """Return the matrix that picks `readout_state` from the flat state; the identity for most networks."""
         like = self.start(1)
         flat = self.flatten(like)
+        size = flat.shape[1]
+        memory.require(f"{self.what} of a state of {size:,} numbers", 16 * size * size, "a smaller network would fit")
 
         def pick(flat: Tensor) -> Tensor:
             return self.flatten(self.network.readout_state(self.unflatten(flat, like))).squeeze(0)
@@ -194,9 +197,11 @@ class Dynamics:
         ends = torch.stack([self.flatten(each).isfinite().all() for each in states])
         if not bool(ends.all()):
             step = int((~ends).nonzero()[0])
+            became = "become NaN" if bool(self.flatten(states[step]).isnan().any()) else "overflow"
+            norm = float(self.flatten(states[max(step - 1, 0)]).norm(dim=1).max())
             raise UserError(
-                f"{self.what} needs states that stay finite, and this network's overflow after {step} steps; "
-                "take a shorter horizon, a shorter washout or smaller inputs"
+                f"{self.what} needs states that stay finite, and this network's {became} after {step} steps, from a "
+                f"norm of {norm:.3g} the step before; take a shorter horizon, a shorter washout or smaller inputs"
             )
         return states
 

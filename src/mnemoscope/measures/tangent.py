@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -17,6 +18,9 @@ __all__ = ["Tangents"]
 
 _GRAPH = 24
 """Numbers that autograd keeps of one step for each number of a state: what gates and their products need."""
+
+_APART = 1e-5
+"""How far to both sides of a state differences are taken."""
 
 Pull = Callable[[Tensor], tuple[Tensor, Tensor]]
 Push = Callable[[Tensor, Tensor], Tensor]
@@ -33,7 +37,8 @@ class Tangents:
     step is linearised once and then applied to as many blocks as come, each in one call.
 
     A step that torch.func cannot map (an autograd function without rules for it) is taken by autograd with its states
-    repeated instead; one whose derivative cannot be differentiated again has no push, and `pushes` says so.
+    repeated instead; one whose derivative cannot be differentiated again (a custom autograd function) is pushed by
+    central differences of its values, right to about nine digits, and `differenced` says so.
 
     Attributes
     ----------
@@ -67,13 +72,17 @@ class Tangents:
         entry: Float[Tensor, "block batch input"] | None = None,
     ) -> Float[Tensor, "block batch size"]:
         """Return what step t makes of disturbances of the state, and of its input where they are given."""
-        own = block.new_zeros(*block.shape[:2], self.path.dynamics.input_size) if entry is None else entry
+        own = self._silent(block) if entry is None else entry
         return self.path.dynamics.guarded(lambda: self._push(t)(block, own))
 
-    @property
-    def pushes(self) -> bool:
-        """Whether disturbances can be taken forward."""
-        return self.path.dynamics.can(lambda: self.push(0, self._probe(1)))
+    def _silent(self, block: Tensor) -> Tensor:
+        return block.new_zeros(*block.shape[:2], self.path.dynamics.input_size)
+
+    @cached_property
+    def differenced(self) -> bool:
+        """Whether disturbances are taken forward by differences, since derivatives cannot be differentiated again."""
+        push, probe = self._mapped_push if self.mapped else self._repeated_push, self._probe(1)
+        return not self.path.dynamics.can(lambda: push(0)(probe, self._silent(probe)))
 
     def _probe(self, count: int) -> Tensor:
         flat = self.path.dynamics.flatten(self.path.states[0])
@@ -90,7 +99,8 @@ class Tangents:
     def _push(self, t: int) -> Push:
         found = self._pushes.get(t)
         if found is None:
-            found = self._mapped_push(t) if self.mapped else self._repeated_push(t)
+            exact = self._mapped_push if self.mapped else self._repeated_push
+            found = self._differenced_push(t) if self.differenced else exact(t)
             if self.keep:
                 self._pushes[t] = found
         return found
@@ -123,6 +133,24 @@ class Tangents:
                 *(pair for pair in zip(pulled, given, strict=True) if pair[0].requires_grad), strict=True
             )
             return torch.autograd.grad(values, dual, along)[0].reshape(v.shape)
+
+        return push
+
+    def _differenced_push(self, t: int) -> Push:
+        flow, state, x = self.path.dynamics, self.path.states[t], self.path.inputs[t]
+
+        @torch.no_grad()
+        def push(v: Tensor, w: Tensor) -> Tensor:
+            count = len(v)
+            like, here = flow.join([state] * count), flow.flatten(state).repeat(count, 1)
+            aside, beside = v.flatten(0, 1), w.flatten(0, 1)
+            size = torch.maximum(aside.abs().amax(1), beside.abs().amax(1))[:, None].clamp(min=1e-300)
+            apart = _APART / size
+            ends = [
+                flow.advance(x.repeat(count, 1) + sign * apart * beside, here + sign * apart * aside, like)
+                for sign in (1, -1)
+            ]
+            return ((ends[0] - ends[1]) / (2 * apart)).reshape(v.shape)
 
         return push
 

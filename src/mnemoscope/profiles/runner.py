@@ -166,8 +166,10 @@ class Runner:
     def _ahead(self, turn: int) -> list[Piece]:
         """Return the work of a turn by what is known so far: where references are told apart least comes first."""
         pieces = self._turn(turn)
-        if turn == 0 or not self.settings.bounded:
+        if not self.settings.bounded:
             return pieces
+        if turn == 0:  # what is judged comes before what is not, should the time end early
+            return sorted(pieces, key=lambda each: (each.section.trains, not _judged(each.section)))
         known = [judgements_by_section(self._row(each), self.references, self.sections) for each in self.subjects]
         if self.settings.ends_early:
             for piece in pieces:
@@ -355,6 +357,10 @@ class _Progress:
     def ends(self, seconds: float) -> None:
         """Count a piece as done."""
         self.done = min(self.total, self.done + seconds)
+
+
+def _judged(section: ProfileSection) -> bool:
+    return any(each.axis is not None for each in section.quantities)
 
 
 def _key(piece: Piece) -> tuple[int, str, int]:

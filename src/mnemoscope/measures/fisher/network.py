@@ -164,7 +164,7 @@ def network_fisher_memory(
         )
         shape = with_activity(path, kind) if isinstance(kind, str) else white(flow.readout())
         asked = _Asked(path, shape, along, kind, horizon, steps, linear)
-        if flow.size > DENSE and Tangents(path, keep=False).pushes:
+        if flow.size > DENSE:
             return _by_subspace(asked, krylov, tolerance, generator)
         if fixed is not None and shape.everywhere:
             eye = torch.eye(flow.size).to(shape.scale)
@@ -229,10 +229,17 @@ def _by_subspace(asked: _Asked, blocks: int, tolerance: float, generator: torch.
         asked.noise,
         tail=tail,
         size=asked.shape.units,
-        said=(f"{bound}: by the last blocks, at most {missing:.1g} of it is missing",),
+        said=(f"{bound}: by the last blocks, at most {missing:.1g} of it is missing", *_pushed(asked.path)),
         linear=asked.linear,
         missing=missing,
     )
+
+
+def _pushed(path: Path) -> tuple[str, ...]:
+    """Say that a step cannot be differentiated twice, where it is so."""
+    if not Tangents(path, keep=False).differenced:
+        return ()
+    return ("its step has no forward derivative: disturbances were taken forward by differences, to about nine digits",)
 
 
 def _direction(value: object, size: int) -> Float[np.ndarray, " input"]:
