@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from mnemoscope.report import Mark
 from mnemoscope.studies.machinery import BarsOf, CurvesOf, Holds, Outcome, Ranked, Row, RunSpec, Study, declared
 from mnemoscope.studies.machinery.displays import TableOf
 from mnemoscope.tasks.control.minigrid import PAIRS
@@ -56,10 +55,6 @@ def _learns(network: str) -> Holds:
                  scaled=True)  # fmt: skip
 
 
-def _goal(rows: Sequence[Row]) -> tuple[Mark, ...]:
-    return (Mark(kind="y", label="published after 5,000,000 steps", value=0.94),) if rows else ()
-
-
 _COURSE = {"recurrence": 16, "log_every": 5}
 
 STUDY = declared(Study(
@@ -69,11 +64,14 @@ STUDY = declared(Study(
     claim="Sparse memory transfers: trained with PPO in small levels of MiniGrid, RelLSTM earns as much as MemLSTM or "
     "more in the larger ones.",
     scales={
-        "smoke": {"levels": tuple(PAIRS), "both": False, "units": 4, "seeds": 1, "episodes": 1, "frames": 32,
+        "smoke": {"levels": tuple(PAIRS), "rooms": "all six pairs", "both": False,
+                   "units": 4, "seeds": 1, "episodes": 1, "frames": 32,
                   "course": {**_COURSE, "iterations": 1, "worlds": 2, "frames": 16, "epochs": 1}},
-        "laptop": {"levels": ("DoorKey-5x5",), "both": True, "units": 64, "seeds": 3, "episodes": 24, "frames": 102400,
+        "laptop": {"levels": ("DoorKey-5x5",), "rooms": "DoorKey of six pairs", "both": True,
+                   "units": 64, "seeds": 3, "episodes": 24, "frames": 102400,
                    "course": {**_COURSE, "iterations": 50}},
-        "paper": {"levels": tuple(PAIRS), "both": True, "units": 64, "seeds": 5, "episodes": 1000, "frames": 5000000,
+        "paper": {"levels": tuple(PAIRS), "rooms": "all six pairs", "both": True,
+                   "units": 64, "seeds": 5, "episodes": 1000, "frames": 5000000,
                   "course": {**_COURSE, "iterations": 2442, "log_every": 20}},
     },
     minutes={"smoke": 0.2, "laptop": 8, "paper": 2000}, trained=True, runs=_runs, rows=_rows,
@@ -86,7 +84,7 @@ STUDY = declared(Study(
     displays=(
         CurvesOf(name="learning", title="Reward while it learns", x="frames", y="reward", by="network",
                  x_title="steps in the environment", y_title="mean reward of an episode", where={"kind": "curve"},
-                 section="Learning", points=False, marks=_goal,
+                 section="Learning", points=False,
                  select=lambda rows: [r for r in rows if r["trained"] == "DoorKey-5x5"],
                  alt="Mean reward of the episodes that ended since the point before, against the steps that were "
                  "played in DoorKey-5x5, one curve for each network.",
@@ -101,7 +99,7 @@ STUDY = declared(Study(
             "level": "level", "network": "network", "reward": "reward", "published": "published"}),
     ),
     entries={name: name for name in _NETWORKS}, subjects=2,
-    cut="{levels}, {frames} steps (published: 5,000,000), {seeds} seeds, {episodes} episodes for each test",
+    cut="{rooms}, {frames} steps (published: 5,000,000), {seeds} seeds, {episodes} episodes for each test",
     methods="Recurrent PPO: 16 copies of 128 steps, 4 passes in minibatches of 256 steps, gradients through 16 steps, "
     "gamma 0.99, lambda 0.95, entropy 0.01, value 0.5, clip 0.2, Adam at 1e-3, norm clipped at 0.5; {units} units, "
     "nu = rho = 5. Features of 7 x 7 squares by three convolutions; missions, where a level has several, by a GRU. "
@@ -109,6 +107,9 @@ STUDY = declared(Study(
     caveats=(
         "Sizes of networks, encoder and heads are not in the document: 64 units, and those of a common release [o].",
         "The mission enters before the recurrent network here, so that it can remember with it [o].",
+        ("At laptop scale, with a fiftieth of the published steps, both networks are at the published reward in "
+         "DoorKey-5x5. In DoorKey-16x16 they earn 0.16 and 0.13 (published: 0.31 and 0.44), and three seeds of 24 "
+         "episodes do not rank them."),
         "Fetch and GoToObject are published without their number of objects: 2, and 3 in the large Fetch [o].",
     ),
 ))  # fmt: skip
