@@ -39,6 +39,16 @@ def test_padding_changes_nothing():
     torch.testing.assert_close(model(longer, None, batch.lengths)[0], model(batch.inputs, None, batch.lengths)[0])
 
 
+def test_a_long_mean_keeps_its_digits_in_sixteen_bits():
+    model = build_model(ms.nn.RNN(4, 3), LISTS, "mean", stream(0, "readout"))
+    y = torch.rand(1200, 2, 3, generator=stream(2, "batches")).to(torch.bfloat16)
+    lengths = torch.tensor([1001, 1200])
+    found = model._pooled(y, lengths)[0]
+    wanted = torch.stack([y[:end, k].double().mean(0) for k, end in enumerate(lengths.tolist())])
+    assert found.dtype == torch.bfloat16
+    torch.testing.assert_close(found.double(), wanted, rtol=2**-8, atol=0)
+
+
 @pytest.mark.parametrize("network", ["s4", "lstm"])
 def test_pairs_go_through_one_network(network, arena):
     task = ms.tasks.create("retrieval", length=20, data=arena, verify=False)

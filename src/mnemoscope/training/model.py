@@ -110,7 +110,9 @@ class Model(nn.Module):
             mean = y.mean(0)
         else:
             read = steps_before(lengths.to(y.device), len(y)).unsqueeze(-1)
-            mean = y.masked_fill(~read, 0.0).sum(0) / lengths.to(y.device, y.dtype).unsqueeze(1)
+            wide = torch.promote_types(y.dtype, torch.float32)  # in 16 bits a length of 1,001 is one of 1,000
+            total = y.masked_fill(~read, 0.0).sum(0, dtype=wide)
+            mean = (total / lengths.to(y.device, wide).unsqueeze(1)).to(y.dtype)
         if self.pairs:
             a, b = mean.view(-1, 2, mean.shape[-1]).unbind(1)
             mean = torch.cat([a, b, a * b, a - b], -1)
