@@ -168,7 +168,7 @@ def test_parameters_instead_of_a_size(call_json, mistake, tmp_path, monkeypatch)
     assert "not both" in mistake(*typed, "--parameters", 1000, "--hidden", 4)
 
 
-def test_ctrl_c_names_the_run_and_the_way_on(call, tmp_path, monkeypatch):
+def test_ctrl_c_names_the_run_and_the_way_on(call, tmp_path, tmp_path_factory, monkeypatch):
     monkeypatch.setenv("MNEMOSCOPE_RUNS", str(tmp_path))
 
     def stop(*_):
@@ -183,7 +183,7 @@ def test_ctrl_c_names_the_run_and_the_way_on(call, tmp_path, monkeypatch):
     )
     (tmp_path / "mine.py").write_text("import torch\n\nclass Cell(torch.nn.GRUCell):\n    pass\n")
     typed = ("train", f"{tmp_path / 'mine.py'}:Cell", "copying", "--hidden", 4, "--iterations", 5)
-    elsewhere = tmp_path / "some" / "where"
+    elsewhere = tmp_path_factory.mktemp("some") / "where"
     said = call(*typed, "--folder", elsewhere).stderr.splitlines()[-1]
     assert said == f"interrupted; the same command again, or `mnemoscope resume {elsewhere} --trust`, goes on"
     monkeypatch.undo()

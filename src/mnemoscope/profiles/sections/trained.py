@@ -191,7 +191,7 @@ def _seconds_of_a_step(context: Context) -> float:
     for steps in _TRIED:
         layers = [make(context.seed + k, chosen.input_size) for k in range(_SEEDS)]
         begin = time.perf_counter()
-        fit_population(layers, chosen, iterations=steps, progress=False, test_size=1, **_TRAINING)
+        fit_population(layers, chosen, iterations=steps, progress=False, **{**_TRAINING, "test_size": 1})
         took.append(time.perf_counter() - begin)
     return max(0.0, (took[1] - took[0]) / (_TRIED[1] - _TRIED[0]))
 
