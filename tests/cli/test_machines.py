@@ -78,6 +78,32 @@ def test_merging_too_early_lists_what_is_missing(call, mistake, home):
     assert json.loads(done.stdout)["missing"]
 
 
+def test_a_training_that_is_asked_to_stop_keeps_a_checkpoint(process, home):
+    import os
+    import signal
+    import threading
+    import time
+
+    from mnemoscope import runs
+
+    def stop():
+        while not (found := list((home / "runs").glob("*-fit-copy-rnn"))):
+            time.sleep(0.02)
+        time.sleep(0.3)
+        os.kill(int((found[0] / "lock").read_text().split()[0]), signal.SIGTERM)
+
+    stopper = threading.Thread(target=stop)
+    stopper.start()
+    done = process("train", "rnn", "copy", "--hidden", "4", "--iterations", "1000000", "--train", "batch_size=2")
+    stopper.join()
+    (folder,) = (home / "runs").glob("*-fit-copy-rnn")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(f"interrupted; the same command again, or `mnemoscope resume {folder.name}`, goes on")
+    record = runs.load(folder)
+    assert (record.status, record.reason) == ("budget", "it was asked to stop")
+    assert record.latest().step > 0
+
+
 def test_plan_says_core_hours_and_the_time_on_cores(call, call_json):
     found = call_json("study", "plan", "tt-theorem-1", "--scale", "laptop", "--cores", "4")
     (study,) = found["studies"]

@@ -178,6 +178,21 @@ def test_nobody_answers(address):
     assert "\n" not in str(error.value)
 
 
+def test_versions_of_ray_that_differ_are_named_with_both():
+    class Other:
+        def init(self, **_):
+            raise RuntimeError(
+                "Version mismatch: The cluster was started with:\n  Ray: 2.9.0\nThis process: Ray: 2.60.0"
+            )
+
+    with pytest.raises(UserError) as error:
+        cluster._connect(Other(), "auto")
+    assert str(error.value) == (
+        "the Ray cluster at 'auto' has other versions: Version mismatch: The cluster was started with: Ray: 2.9.0 "
+        "This process: Ray: 2.60.0"
+    )
+
+
 @pytest.mark.heavy
 def test_nodes_of_other_versions_are_named_with_both(tmp_path, monkeypatch):
     monkeypatch.setattr(cluster, "_versions", lambda: {"mnemoscope": "9.9.9"})

@@ -124,6 +124,22 @@ def test_a_store_by_its_url(tmp_path, monkeypatch):
     assert not list(tmp_path.rglob("*.zip"))
 
 
+def test_a_full_store_is_one_line_and_loses_nothing(tmp_path, monkeypatch):
+    from fsspec.implementations.memory import MemoryFileSystem
+
+    monkeypatch.setenv("MNEMOSCOPE_RUNS", str(tmp_path / "runs"))
+    study, place = small_study(1, iterations=2), f"memory://{tmp_path.name}/full"
+
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(MemoryFileSystem, "pipe_file", full)
+        with pytest.raises(UserError, match=r"^'memory://.*' cannot be written: \[Errno 28\] No space left on device$"):
+            do_shard(study, "1/1", place)
+    assert do_shard(study, "1/1", place)
+
+
 @pytest.mark.parametrize(
     ("place", "words"),
     [("nosuch://x/y", "must be a folder or the URL of a store"), ("", "a folder must have a name")],

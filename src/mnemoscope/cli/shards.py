@@ -70,6 +70,7 @@ def print_script(
     name: str | None, scale: str, shard: str, folder: str | None, changes: list[str] | None, layout: str | None
 ) -> None:
     """Print the script of an array that runs all shards."""
+    from mnemoscope.core.devices import chosen_device
     from mnemoscope.machines import Shard, array_script
     from mnemoscope.runs.stores import is_url
 
@@ -82,6 +83,8 @@ def print_script(
     what = [name] if name is not None else ["--all"]
     settings = [part for one in changes or () for part in ("--set", one)]
     settings += [] if layout is None else ["--layout", layout]
+    device = chosen_device()
+    settings += [] if device is None else ["--device", device]
     command = ["mnemoscope", "study", "run", *what, "--scale", scale, *settings, "--folder", place]
     script = array_script(name or "all-studies", command, ["mnemoscope", "runs", "merge", place], of)
     typer.echo(script, nl=False)

@@ -149,21 +149,23 @@ def train(
 def finish(work: Callable[[bool | None], Run | list[Run] | Result], plot: str | None, force: bool, json: bool) -> None:
     """Do the work of a training and print what came out; of one that diverged or was interrupted the way on."""
     from mnemoscope.core.result import Result
+    from mnemoscope.machines import stops_on_signals
     from mnemoscope.report import chart
+    from mnemoscope.runs import OutOfBudget
     from mnemoscope.training import Diverged
 
     if plot is not None:
         chart.check_path(plot)
         check_output(plot, force)
     try:
-        with quiet(), shown_warnings():
+        with quiet(), shown_warnings(), stops_on_signals():
             made = work(False if json else None)
     except Diverged as failure:
         if json:
             print_json(failure.run.to_dict())
         typer.echo(f"failed: {failure}", err=True)
         raise typer.Exit(FAILURE) from None
-    except KeyboardInterrupt as stop:
+    except (KeyboardInterrupt, OutOfBudget) as stop:
         typer.echo(_way_on(getattr(stop, "__notes__", [])), err=True)
         raise typer.Exit(FAILURE) from None
     if isinstance(made, Result):

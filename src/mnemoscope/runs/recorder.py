@@ -177,7 +177,7 @@ class Recorder:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         unread = isinstance(error, Damaged) and not self._touched  # whoever repairs it needs the status as it was
-        if isinstance(error, KeyboardInterrupt):
+        if isinstance(error, KeyboardInterrupt | OutOfBudget):
             # For whoever says how to go on; the last note is the whole run's. One that is elsewhere has no id there.
             error.add_note(self.id if self._home is not None else str(self.folder))
         if isinstance(error, Exception) and self._open and not (self._ended or self.finished or unread):
