@@ -22,10 +22,12 @@ _SCRIPT = """\
 #SBATCH --signal=B:USR1@120
 
 export OMP_NUM_THREADS=${{SLURM_CPUS_PER_TASK:-1}}
-stopped=
-trap 'stopped=yes; kill -USR1 "$child"' USR1 TERM
+stopped= told= child=
+tell() {{ [ -n "$child" ] && [ -z "$told" ] && told=yes && kill -USR1 "$child"; }}
+trap 'stopped=yes; tell' USR1 TERM
 {command} --shard "$SLURM_ARRAY_TASK_ID/{shards}" &
 child=$!
+[ -n "$stopped" ] && tell # the signal may have come before the program had its number
 while true; do
     wait "$child"
     code=$?
