@@ -87,6 +87,14 @@ def test_a_run_is_resumed_from_its_record_alone(name, tmp_path):
     same(resume(tmp_path / "cut"), whole)  # one that has ended is read
 
 
+def test_time_that_is_up_is_not_the_end(tmp_path):
+    whole = ppo(layer(), MAZE, folder=tmp_path / "whole", **BRIEF)
+    with pytest.raises(runs.OutOfBudget):
+        ppo(layer(), MAZE, folder=tmp_path / "cut", until=time.monotonic() - 1, **BRIEF)
+    assert runs.load(tmp_path / "cut").status == "budget"
+    same(ppo(layer(), MAZE, folder=tmp_path / "cut", **BRIEF), whole)
+
+
 def test_settings_are_recorded_and_others_refused(tmp_path):
     run = ppo(layer(), MAZE, folder=tmp_path / "run", **BRIEF)
     spec = runs.load(run.folder).spec
