@@ -109,5 +109,5 @@ def test_capacity_over_scales_is_that_of_the_measure():
 
 
 def test_a_state_too_large_for_the_sweep_says_so():
-    network = ms.nn.RNN(1, 600)
-    assert "at most 512 numbers" in SECTIONS["capacity-scale"].reason_against(network, context(network))
+    network = ms.nn.RNN(1, 300)
+    assert "at most 256 numbers" in SECTIONS["capacity-scale"].reason_against(network, context(network))

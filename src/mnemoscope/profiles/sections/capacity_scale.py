@@ -19,15 +19,14 @@ _SCALES = (0.1, 0.3, 3.0, 10.0)
 """Beside 1: from inputs that leave a tanh linear to inputs that saturate it."""
 
 _LAGS = {128: 20, 256: 12}
-_FEW = 8
 """Longest lag of products, by the numbers in a state."""
 
-_LARGEST = 512
+_LARGEST = 256
 """Numbers in a state beyond which the sweep takes longer than a profile has."""
 
 _HOW = (
     "Capacities as above, at inputs uniform on [-a, a] for five scales a; products of two and three inputs of lags up "
-    "to 20 (12 for states of more than 128 numbers, 8 beyond 256). The capacity of a linear network is the rank of "
+    "to 20 (12 for states of more than 128 numbers). The capacity of a linear network is the rank of "
     "what its inputs reach, exactly, at every scale."
 )
 
@@ -71,7 +70,7 @@ class CapacityScale(ProfileSection):
     def calls(self, context: Context) -> tuple[Call, ...]:
         """Return plain memory at all lags, and products of short ones."""
         size = context.state_size
-        lag = next((lag for most, lag in _LAGS.items() if size <= most), _FEW)
+        lag = next((lag for most, lag in _LAGS.items() if size <= most), min(_LAGS.values()))
         common = {"threshold": True, "samples": max(2048, 10 * size), "scales": _SCALES}
         return (
             Call("memory-capacity", {"degree": 1, **common}),

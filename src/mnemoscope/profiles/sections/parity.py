@@ -21,7 +21,7 @@ _HOW = (
     "the largest number that it is about: outputs, last states, and gradients at inputs and parameters."
 )
 
-_LARGE = 1024
+_LARGE = 256
 """Numbers in a state beyond which short sequences have to do."""
 
 _COLUMNS = (
