@@ -62,6 +62,12 @@ def test_environments_are_listed_and_shown(call):
     assert json.loads(call("task", "show", "repeat-previous", "--json").stdout)["memoryless"] == 0.25
 
 
+def test_what_an_environment_rests_on_is_cited(call):
+    found = json.loads(call("cite", "t-maze", "minigrid", "--json").stdout)["references"]
+    keys = {entry["key"] for entry in found}
+    assert keys == {"bakker2001", "chevalier2023", "kerg2020", "schulman2016", "schulman2017"}
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

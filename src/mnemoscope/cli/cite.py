@@ -17,15 +17,15 @@ Names = Annotated[
     list[str],
     typer.Argument(
         metavar="NAME..",
-        help="Names of networks (or FILE.py:CLASS, which runs the file's code), measures, tasks and claims of "
-        "`mnemoscope theory`; mnemoscope for Mnemoscope itself.",
+        help="Names of networks, measures, tasks, environments and claims of `mnemoscope theory`; mnemoscope for "
+        "Mnemoscope itself; or FILE.py:CLASS. This runs the file's code.",
         show_default=False,
     ),
 ]
 
 
 def cite(names: Names, json: Json = False) -> None:
-    """Print the BibTeX entries of what was used: networks, measures, tasks, claims, Mnemoscope itself."""
+    """Print the BibTeX entries of what was used: networks, measures, tasks, environments, claims, Mnemoscope."""
     from mnemoscope.core.errors import UserError
 
     found: dict[str, Reference] = {}
@@ -48,6 +48,7 @@ def _works(name: str) -> list[Reference]:
     from mnemoscope.core.references import reference, software
     from mnemoscope.measures import MEASURES
     from mnemoscope.nn.registry import NETWORKS
+    from mnemoscope.tasks.control.registry import ENVIRONMENTS
     from mnemoscope.tasks.registry import TASKS
     from mnemoscope.theory.theorems import THEOREMS
 
@@ -59,8 +60,10 @@ def _works(name: str) -> list[Reference]:
         keys += function.__globals__[function.__annotations__["return"]].references
     if name in TASKS:
         keys += TASKS[name].references
+    if name in ENVIRONMENTS:  # which networks learn to act in by proximal policy optimisation
+        keys += (*ENVIRONMENTS[name].references, "schulman2017", "schulman2016")
     if name in THEOREMS:
         keys += [THEOREMS[name].reference] if THEOREMS[name].reference else []
-    others = name in MEASURES or name in TASKS or name in THEOREMS
+    others = any(name in table for table in (MEASURES, TASKS, ENVIRONMENTS, THEOREMS))
     own = list(facts(name).references) if name in NETWORKS or not others else []
     return [*own, *(reference(key) for key in dict.fromkeys(keys))]
