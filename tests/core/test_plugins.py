@@ -1,6 +1,7 @@
 """Objects that a user names: file.py:Name and module:Name."""
 
 import dataclasses
+import sys
 
 import pytest
 
@@ -8,6 +9,7 @@ from mnemoscope.core.errors import UserError
 from mnemoscope.core.loading import notes_of
 from mnemoscope.core.plugins import is_location, load_object
 
+OTHER_PYTHON = f"; it may be written for another Python than this, {sys.version_info[0]}.{sys.version_info[1]}"
 OLD_TORCH = (
     "ModuleNotFoundError: No module named 'torch._six' (bad.py, line 1); it was written for another version of torch"
 )
@@ -75,7 +77,7 @@ def test_a_file_that_is_missing(tmp_path):
 @pytest.mark.parametrize(
     ("code", "said"),
     [
-        ("x = = 1", "SyntaxError: invalid syntax (line 1)"),
+        ("x = = 1", f"SyntaxError: invalid syntax (line 1){OTHER_PYTHON}"),
         ("\n\n  y = 1", "IndentationError: unexpected indent (line 3)"),
         ("raise RuntimeError('two\\nlines')", "RuntimeError: two lines (bad.py, line 1)"),
         ("import torch._six", OLD_TORCH),

@@ -238,23 +238,33 @@ def stranger(name: str, seconds: float | None = None) -> Iterator[None]:
         yield
 
 
+class _Rung(BaseException):
+    """An alarm that rings: no handler of errors within catches it."""
+
+
 @contextlib.contextmanager
 def time_limit(seconds: float, name: str) -> Iterator[None]:
-    """Raise a UserError when what runs inside takes longer; without effect where no alarm can be set."""
+    """Raise `Overtime` when what runs inside takes longer; without effect where no alarm can be set."""
     usable = hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
     outer = signal.getitimer(signal.ITIMER_REAL)[0] if usable else 0.0
     if not usable or 0 < outer <= seconds:  # an alarm that rings earlier stays
         yield
         return
 
+    rung = _Rung()
+
     def ring(number: int, frame: FrameType | None) -> None:
-        raise Overtime(f"{name} did not return within {seconds:.3g} seconds")
+        raise rung
 
     begin = time.monotonic()
     before = signal.signal(signal.SIGALRM, ring)
     signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         yield
+    except _Rung as found:
+        if found is not rung:
+            raise
+        raise Overtime(f"{name} did not return within {seconds:.3g} seconds") from None
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
@@ -323,6 +333,8 @@ def advice_on(error: BaseException) -> str:
         return f"; pip install {distribution(error.name.partition('.')[0])}"
     if isinstance(error, AttributeError) and "module 'torch" in text:
         return "; it was written for another version of torch"
+    if type(error) is SyntaxError:  # not one of indentation
+        return f"; it may be written for another Python than this, {sys.version_info[0]}.{sys.version_info[1]}"
     if "CUDA" in text or "NVIDIA" in text:
         return "; it needs a GPU, and this machine has none"
     return ""

@@ -13,7 +13,7 @@ from typing import Any
 
 from torch import nn
 
-from mnemoscope.core.errors import Advised, UserError, expected
+from mnemoscope.core.errors import Advised, Overtime, UserError, expected
 from mnemoscope.core.loading import stranger
 from mnemoscope.nn.adapt import adapt
 from mnemoscope.nn.adapt.plan import Unusable
@@ -62,6 +62,8 @@ def understood(
     try:
         with stranger(f"trying {name} out", _SECONDS):
             network = _adapted(inner, advice, input_size)
+    except Overtime:
+        raise
     except UserError as error:
         raise _remedied(module, advice, input_size, where, error) from error
     if hasattr(network, "guesses"):

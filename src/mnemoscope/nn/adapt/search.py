@@ -24,6 +24,9 @@ _ABOUT_SIZES = re.compile("shape|size|dimension|channel|broadcast|must match|Non
 """What torch says of inputs and states of the wrong width."""
 
 
+_ABOUT_GPUS = re.compile("CUDA|NVIDIA")
+
+
 class Raised(UserError):
     """The module raised in every way to call it that was tried."""
 
@@ -84,6 +87,8 @@ def _only(probe: Probe, kind: str, found: dict[int, Plan]) -> Plan:
 def _explained(probe: Probe, kind: str, hints: dict[str, Any], failed: list[CallFailed]) -> UserError:
     if _reads_tokens(probe):
         return _tokens(probe)
+    if (gpu := next((each.reason for each in failed if _ABOUT_GPUS.search(each.reason)), None)) is not None:
+        return Unusable(f"{probe.name} needs a GPU, and this machine has none: {gpu}")
     if (read := _not_sequences(probe)) is not None:
         return Unusable(
             f"not applicable: {probe.name} reads {read}, and what is measured here are sequences of vectors"
