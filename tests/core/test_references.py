@@ -44,8 +44,8 @@ def parse_bibtex(text):
 
 def plain(latex):
     """Undo the escapes for accents, so that names can be compared."""
-    accents = {"'": "\u0301", '"': "\u0308", "v": "\u030c"}
-    latex = re.sub(r"\{\\(['\"v])\{\\?(\w)\}\}", lambda m: m[2] + accents[m[1]], latex)
+    accents = {"'": "\u0301", '"': "\u0308", "v": "\u030c", "c": "\u0327"}
+    latex = re.sub(r"\{\\(['\"vc])\{\\?(\w)\}\}", lambda m: m[2] + accents[m[1]], latex)
     return re.sub(r"\\([&%$#_])", r"\1", latex)
 
 

@@ -97,7 +97,7 @@ def _processor() -> str:
     except OSError:
         lines = []
     models = (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    return next(models, platform.processor() or platform.machine())
+    return next(models, platform.machine())  # platform.processor would start a process
 
 
 def _here() -> str:

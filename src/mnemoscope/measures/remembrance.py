@@ -59,7 +59,7 @@ class EffectiveRemembrance(Result):
     """
 
     measure: ClassVar[str] = "remembrance"
-    references: ClassVar[tuple[str, ...]] = ("buitrago2025",)
+    references: ClassVar[tuple[str, ...]] = ("buitragoruiz2025",)
 
     lengths: Int[np.ndarray, " lengths"]
     curve: Float[np.ndarray, " lengths"]

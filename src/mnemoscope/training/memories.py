@@ -90,7 +90,7 @@ class Remembering(Result):
     """
 
     measure: ClassVar[str] = "remembering"
-    references: ClassVar[tuple[str, ...]] = ("buitrago2025", "liu2024")
+    references: ClassVar[tuple[str, ...]] = ("buitragoruiz2025", "liu2024")
 
     network: str
     task: str

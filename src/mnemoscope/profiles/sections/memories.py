@@ -29,7 +29,7 @@ _HOW = (
 class Memories(TrainedSection):
     """Length generalisation with and without carried states, forgetting curve and remembrance of trained networks."""
 
-    references = ("buitrago2025", "liu2024")
+    references = ("buitragoruiz2025", "liu2024")
     text = (
         "What is left of what was learned when sequences are longer than in training, with the state carried on or set "
         "back; how much better than statistics alone it repeats what it has read, by length; and how far back its "

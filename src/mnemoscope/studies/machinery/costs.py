@@ -112,7 +112,7 @@ class Estimates:
 
     def __init__(self, file: Path | None = None, until: float = math.inf) -> None:
         self.file, self.until = file or runs.root() / ".step-times.json", until
-        self._machine = f"{platform.processor() or platform.machine()}, torch {torch.__version__}"
+        self._machine = f"{platform.machine()}, torch {torch.__version__}"
         self._known: dict[str, list[float]] = _read(self.file)
 
     def cost(self, study: Study, scale: str) -> Cost:
