@@ -241,6 +241,7 @@ def measured(monkeypatch):
 
     measure.stop = None
     monkeypatch.setattr("mnemoscope.profiles.atlas.builder._measured", measure)
+    monkeypatch.setattr("mnemoscope.profiles.atlas.builder.all_sections", list)  # which these rows do not have
     return done, measure
 
 
@@ -256,6 +257,15 @@ def test_an_interrupted_build_goes_on_where_it_was(tmp_path, measured):
     assert len(done) == len(set(done)) == len(read(path).rows) == 8
     assert atlas.build(path, ["rnn", "gru"], [1024, 4096]) == 0
     assert atlas.build(path, ["rnn"], [1024], quick=True, again=True) == 1
+
+
+def test_a_row_without_a_section_of_today_is_measured_again(tmp_path, measured, monkeypatch):
+    path = tmp_path / "atlas.json"
+    assert atlas.build(path, ["rnn"], [1024], quick=True) == 1
+    assert atlas.build(path, ["rnn"], [1024], quick=True) == 0
+    state = next(each for each in all_sections() if each.name == "state")
+    monkeypatch.setattr("mnemoscope.profiles.atlas.builder.all_sections", lambda: [state])
+    assert atlas.build(path, ["rnn"], [1024], quick=True) == 1
 
 
 def test_building_says_what_it_does(tmp_path, measured):

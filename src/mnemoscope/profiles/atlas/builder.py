@@ -17,6 +17,7 @@ from mnemoscope.nn.registry import get
 from mnemoscope.profiles.atlas.file import read, write
 from mnemoscope.profiles.row import Row
 from mnemoscope.profiles.runner import Runner, Settings
+from mnemoscope.profiles.section import all_sections
 
 __all__ = ["BUDGETS", "INPUT_SIZE", "REFERENCES", "Job", "build", "jobs", "measure_job", "seeds_at"]
 
@@ -100,7 +101,7 @@ def build(
     watch: Watch | None = None,
     workers: Workers | None = None,
 ) -> int:
-    """Measure the rows that are not in the file yet, and return how many were measured.
+    """Measure the rows that are not in the file yet, or lack a section of today, and return how many were measured.
 
     The file is written after every row, so that an interrupted build goes on where it stopped.
 
@@ -121,7 +122,8 @@ def build(
     writable(path)
     known = {_key(row): row for row in (read(path).rows if path.is_file() else ())}
     tell = watch or (lambda *_: None)
-    needed = [job for job in todo if again or (job.name, job.budget, job.quick) not in known]
+    whole = {key for key, row in known.items() if _whole(row)}
+    needed = [job for job in todo if again or (job.name, job.budget, job.quick) not in whole]
     for job in todo:
         if job not in needed:
             tell(job, "kept")
@@ -153,6 +155,13 @@ def _measured(job: Job) -> Row:
     spec = NetworkSpec(job.name, input_size=INPUT_SIZE, parameters=job.budget).resolved()
     (row,) = Runner([spec], Settings(quick=job.quick, seeds=seeds_at(job.budget, job.quick))).run()
     return dataclasses.replace(row, budget=job.budget)
+
+
+def _whole(row: Row) -> bool:
+    """Say whether a row has every section that is measured today, in the version that it has today."""
+    asked = (each for each in all_sections() if not each.trains and each.concerns(row.network))
+    there = ((each, row.sections.get(each.name)) for each in asked)
+    return all(found is not None and (not found.done or found.version == each.version) for each, found in there)
 
 
 def _key(row: Row) -> tuple[str, int, bool]:
