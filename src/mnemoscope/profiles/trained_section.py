@@ -26,6 +26,7 @@ _PER_MINUTE, _LEAST, _MOST = 75, 200, 2000
 class TrainedSection(ProfileSection):
     """A section that trains networks of several seeds, a quarter as long as the trained capacity."""
 
+    listed_for_others = False
     once = True
     threads = True
     trains = True
