@@ -51,6 +51,7 @@ def here(place, monkeypatch):
     few = [each for each in all_sections() if each.name in ("card", "capacity", "gradients", "trained")]
     monkeypatch.setattr("mnemoscope.profiles.runner.all_sections", lambda: few)
     monkeypatch.setattr(trained, "_LEAST", 2)
+    monkeypatch.setattr(trained, "_TRIED", (1, 2))
     monkeypatch.setattr(trained, "_PER_MINUTE", 0)
     monkeypatch.setattr(trained, "TASKS", trained.TASKS[:1])
     monkeypatch.setattr(trained, "_TRAINING", {"lr": 0.01, "batch_size": 2, "test_size": 2, "validation_size": 2})

@@ -50,6 +50,8 @@ def test_work_of_seconds_is_silent(clock):
 def test_scripts_are_told(capsys, monkeypatch):
     monkeypatch.setattr(progress, "PATIENCE", 0.0)
     monkeypatch.setattr(progress, "_APART", 0.0)
+    few = [each for each in all_sections() if each.name in ("card", "capacity")]
+    monkeypatch.setattr("mnemoscope.profiles.runner.all_sections", lambda: few)
     ms.compare("rnn", "irnn", hidden_size=2, quick=True, seeds=1)
     said = capsys.readouterr().err.splitlines()
     assert said[0].startswith("rnn: ")

@@ -22,6 +22,7 @@ def small():
 """
 
 
+_CHECKS = ms.testing.CHECKS
 for _name in ms.nn.names():
     ms.nn.get(_name)  # what a run within this process imports first is forgotten after it, and cannot register twice
 
