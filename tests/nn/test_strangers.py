@@ -1,9 +1,13 @@
 """Strangers' modules, in the shapes that people write, read by the plain command."""
 
+import copy
 import runpy
 from pathlib import Path
 
 import pytest
+import torch
+
+import mnemoscope as ms
 
 SCRIPT = runpy.run_path(str(Path(__file__).parents[2] / "scripts" / "strangers"), run_name="strangers")
 STRANGERS = SCRIPT["catalogue"]()
@@ -28,3 +32,15 @@ def test_classes_of_packages():
     pytest.importorskip("torchrecurrent")
     rows = SCRIPT["packages"]()
     assert sum(row["outcome"] != "refused" for row in rows) >= 0.9 * len(rows)
+
+
+@pytest.mark.parametrize("name", ["ScriptCell", "Reservoir"])
+def test_what_has_no_parameters_or_is_a_script_can_be_copied_and_measured(name):
+    """TorchScript copies parameters by an operation; plain tensors follow no `double()`."""
+    network = SCRIPT["read"](str(SCRIPT["HERE"] / f"wild.py:{name}"), [])
+    twin = copy.deepcopy(network)
+    pairs = zip(network.parameters(), twin.parameters(), strict=True)
+    assert all(new.is_leaf and new.requires_grad == old.requires_grad for old, new in pairs)
+    flow = ms.measures.Dynamics.of(network)
+    assert flow.factory["dtype"] == torch.float64
+    assert ms.measures.separation_rank(flow, horizon=4, templates=2).shape == (4, 4)

@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from mnemoscope.core.errors import Description, UserError, expected
-from mnemoscope.measures.dynamics import Dynamics, in_double_precision
+from mnemoscope.measures.dynamics import Dynamics, double_attributes, in_double_precision
 from mnemoscope.nn.recurrent import Recurrent
 from mnemoscope.nn.sequence import SequenceNetwork
 
@@ -59,6 +59,7 @@ class Blackbox:
             if double:
                 apply: Any = twin._apply  # Module.double leaves complex parameters in single precision
                 apply(in_double_precision)
+                double_attributes(twin)
             found = cls(twin, {"device": like.device, "dtype": torch.float64 if double else like.dtype})
             try:
                 found.outputs(torch.zeros(found.steps or 3, 2, twin.input_size, dtype=torch.float64))

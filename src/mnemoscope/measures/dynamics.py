@@ -369,7 +369,16 @@ def prepare(network: nn.Module | Dynamics, *, what: str, device: str | None = No
         twin.capacity = ROOM
     apply: Any = twin._apply  # Module.double leaves complex parameters in single precision
     apply(in_double_precision)
+    double_attributes(twin)
     return twin if device is None else twin.to(device)
+
+
+def double_attributes(twin: nn.Module) -> None:
+    """Take tensors that are plain attributes of a stranger's modules to double precision as well, in a copy."""
+    for part in twin.modules():
+        for name, value in vars(part).items():
+            if isinstance(value, Tensor):
+                vars(part)[name] = in_double_precision(value)
 
 
 def in_double_precision(tensor: Tensor) -> Tensor:

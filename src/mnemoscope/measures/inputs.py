@@ -70,7 +70,8 @@ def own_stream(
 
 def arranged(network: Recurrent, x: Float[Tensor, "time batch ..."]) -> Tensor:
     """Return inputs of the network's own type and order of time and batch."""
-    x = x.to(next(network.parameters()))
+    like = next(network.parameters(), None)  # a reservoir may have none
+    x = x.to(network.flatten_state(network.init_state(1)) if like is None else like)
     return x.transpose(0, 1) if network.batch_first else x
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from copy import deepcopy
 from typing import Any, ClassVar, Self
@@ -103,7 +104,10 @@ class _Adapted(Network):
         twin = nn.Module.__new__(type(self))
         memo[id(self)] = twin
         keep_computed(self, memo)
-        twin.__dict__ = deepcopy(self.__dict__, memo)
+        with torch.no_grad():  # TorchScript copies parameters by an operation that autograd would record
+            twin.__dict__ = deepcopy(self.__dict__, memo)
+        for own, copied in zip(self.parameters(), twin.parameters(), strict=True):
+            copied.requires_grad_(own.requires_grad)
         return twin
 
 
@@ -129,7 +133,7 @@ class _AdaptedStateful(_Adapted, Recurrent):
         self, batch: int, *, device: torch.device | str | None = None, dtype: torch.dtype | None = None
     ) -> State:
         """Return the state before the first input, in torch's layout or with the batch in front."""
-        like = next((p for p in self.parameters() if p.is_floating_point()), torch.zeros(()))
+        like = next((t for t in numbers_of(self.module) if t.is_floating_point()), torch.zeros(()))
         return self._layout.outer(self._start(self.module, batch, device or like.device, dtype or like.dtype))
 
 
@@ -239,6 +243,14 @@ class AdaptedSequence(_Adapted, SequenceNetwork):
 
     def _whole(self, x: Tensor) -> Tensor:
         return self._call.outputs(self.module, x)
+
+
+def numbers_of(module: nn.Module) -> Iterator[Tensor]:
+    """Yield parameters and buffers, and tensors that are plain attributes: a reservoir may have no others."""
+    yield from module.parameters()
+    yield from module.buffers()
+    for part in module.modules():
+        yield from (value for value in vars(part).values() if isinstance(value, Tensor))
 
 
 def _blank(cls: type[_Adapted]) -> _Adapted:
