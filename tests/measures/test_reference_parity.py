@@ -7,6 +7,7 @@ from torch import nn
 import mnemoscope as ms
 from mnemoscope.core.errors import UserError
 from mnemoscope.measures import reference_parity
+from mnemoscope.measures.parity.weights import gates_of
 
 
 class Cell(nn.Module):
@@ -45,6 +46,22 @@ def test_the_gate_that_differs_is_named():
     assert not found.agree
     assert found.gates == ("f",), found.remaining
     assert found.parts == 2, "the first state is zero: what is forgotten of it does not show"
+
+
+@pytest.mark.parametrize("hidden", [4, 8])
+def test_a_gate_with_another_bias_is_named(hidden):
+    torch.manual_seed(0)
+    found = reference_parity(Cell(2, hidden), Cell(2, hidden, forget=lambda f: torch.sigmoid(f + 1)))
+    assert found.gates == ("f",), found.remaining
+    assert set(found.remaining) == {"i", "f", "g", "o"}, "W, U and b of a gate belong together"
+
+
+@pytest.mark.parametrize(
+    ("name", "gate"),
+    [("W_f", "f"), ("module.Uz", "z"), ("cell.x2f.weight", "f"), ("forget_gate.bias", "forget"), ("b_i", "i")],
+)
+def test_names_of_gates(name, gate):
+    assert list(gates_of({name: torch.zeros(3, 3)}, 3)) == [gate]
 
 
 def test_an_old_state_for_a_new_one_is_caught():

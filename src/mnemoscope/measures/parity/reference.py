@@ -24,7 +24,7 @@ __all__ = ["ReferenceParity", "reference_parity"]
 
 _WHAT = "reference_parity"
 _BATCH, _SHORT = 3, 6
-_SATURATED = 1e3
+_SATURATED = 1e6
 """Factor by which the weights of a gate grow, so that it is open or shut and nothing between."""
 
 
@@ -89,7 +89,7 @@ def reference_parity(
     .. math:: \text{difference} = \max_t |y^B_t - y^A_t| \, / \, \max_t |y^A_t|
 
     in float64, from the initial state. Where they differ, each gate is silenced in both, once by weights of zero and
-    once by weights a thousand times as large, which leave it open or shut: a gate with which the difference goes is
+    once by weights a million times as large, which leave it open or shut: a gate with which the difference goes is
     where they differ.
 
     Parameters

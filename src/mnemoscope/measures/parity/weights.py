@@ -14,8 +14,10 @@ from mnemoscope.core.errors import UserError, expected
 __all__ = ["gates_of", "matched"]
 
 _PART = re.compile(r"(?P<name>[^\[\s]+?)(\[(?P<first>\d+):(?P<last>\d+)\])?(?P<turned>\.T)?")
-_NO_GATE = re.compile(r"weight|bias|w|u|v|r|b|ih|hh|x|h|kernel|linear|lin|fc|gate|cell|rnn|module|l?\d+|input|hidden")
-_SHORT = re.compile(r"(?:[WUVRbwuv]|[xh](?=[a-z]$))_?([a-z]+)")
+_NO_GATE = re.compile(
+    r"weight|bias|[wuvrbWUVRB]|ih|hh|x|h|kernel|linear|lin|fc|gate|cell|rnn|module|l?\d+|input|hidden"
+)
+_SHORT = re.compile(r"(?:[WUVRbwuv]|[xh]2|[xh](?=[a-z]$))_?([a-z]+)")
 
 
 def matched(
