@@ -101,7 +101,8 @@ class Recurrent(Network):
 
         A network whose states are not driven by such inputs says here which ones occur.
         """
-        like = next((p for p in self.parameters() if p.is_floating_point()), torch.zeros(()))
+        own = next((p for p in self.parameters() if p.is_floating_point()), None)
+        like = self.flatten_state(self.init_state(1)) if own is None else own
         shape = (steps, batch, *self.input_shape)
         x = torch.randn(shape, generator=generator, dtype=torch.float64, device=generator.device)
         with torch.no_grad():
