@@ -133,3 +133,10 @@ def test_paths_that_cannot_be_written(tmp_path, path, said):
         chart.check_path(tmp_path / path)
     with pytest.raises(UserError, match=said):
         chart.save(chart.lines(CURVES, x="x", y="y"), tmp_path / path)
+
+
+def test_a_picture_is_the_same_whatever_was_drawn_before(tmp_path):
+    drawn = chart.lines({"one": ([0, 1, 2], [1.0, 2.0, 3.0])}, x="x", y="y", title="t")
+    for name in ("first", "second"):
+        chart.save(drawn, tmp_path / f"{name}.svg")
+    assert (tmp_path / "first.svg").read_bytes() == (tmp_path / "second.svg").read_bytes()

@@ -78,7 +78,7 @@ def paper(figure: Figure, entries: Sequence[Entry] = ()) -> tuple[str, bytes]:
     room = {name: getattr(picture, name) for name in ("left", "right", "top", "bottom")}
     spec = unpacked({"width": picture.width, "height": picture.height, "layer": picture.layers})
     spec |= {"$schema": _SCHEMA, "padding": room, "autosize": {"type": "none"}, "config": _config()}
-    svg = str(vl_convert.vegalite_to_svg(spec))
+    svg = _svg(spec)
     return _in_inches(svg), bytes(vl_convert.svg_to_pdf(svg))
 
 
@@ -106,7 +106,7 @@ def save(drawn: Chart, path: str | os.PathLike[str], *, scale: float = 2.0) -> N
     path = check_path(path)
     spec = unpacked(drawn.to_dict()) | {"config": _config(), "usermeta": {"written by": "mnemoscope"}}
     write: dict[str, Callable[[], bytes]] = {
-        ".svg": lambda: vl_convert.vegalite_to_svg(spec).encode(),
+        ".svg": lambda: _svg(spec).encode(),
         ".png": lambda: vl_convert.vegalite_to_png(spec, scale=scale),
         ".pdf": lambda: vl_convert.vegalite_to_pdf(spec),
         ".html": lambda: vl_convert.vegalite_to_html(spec, bundle=True).encode(),
@@ -114,6 +114,15 @@ def save(drawn: Chart, path: str | os.PathLike[str], *, scale: float = 2.0) -> N
     }
     ending = path.suffix.lower()
     write_atomic(path, write[ending]() + _SIGNATURES.get(ending, b""))
+
+
+def _svg(spec: dict[str, Any]) -> str:
+    """Return a specification as SVG, the same whatever was drawn before: the converter numbers clips over all it draws."""
+    import vl_convert
+
+    found = str(vl_convert.vegalite_to_svg(spec))
+    numbers = {old: new for new, old in enumerate(dict.fromkeys(re.findall(r"\bclip\d+\b", found)))}
+    return re.sub(r"\bclip\d+\b", lambda match: f"clip{numbers[match[0]]}", found)
 
 
 def unpacked(spec: dict[str, Any]) -> dict[str, Any]:
