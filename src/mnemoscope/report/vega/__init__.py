@@ -117,7 +117,7 @@ def save(drawn: Chart, path: str | os.PathLike[str], *, scale: float = 2.0) -> N
 
 
 def _svg(spec: dict[str, Any]) -> str:
-    """Return a specification as SVG, the same whatever was drawn before: the converter numbers clips over all it draws."""
+    """Return a specification as SVG, the same whatever was drawn before: the converter counts its clips on and on."""
     import vl_convert
 
     found = str(vl_convert.vegalite_to_svg(spec))
