@@ -44,3 +44,9 @@ def test_what_has_no_parameters_or_is_a_script_can_be_copied_and_measured(name):
     flow = ms.measures.Dynamics.of(network)
     assert flow.factory["dtype"] == torch.float64
     assert ms.measures.separation_rank(flow, horizon=4, templates=2).shape == (4, 4)
+
+
+def test_what_runs_in_single_precision_only_is_measured_in_it():
+    flow = ms.measures.Dynamics.of(SCRIPT["read"](str(SCRIPT["HERE"] / "cells.py:Single"), []))
+    assert flow.factory["dtype"] == torch.float32
+    assert ms.measures.separation_rank(flow, horizon=4, templates=2).shape == (4, 4)

@@ -367,10 +367,25 @@ def prepare(network: nn.Module | Dynamics, *, what: str, device: str | None = No
     twin = copy.deepcopy(adapted).eval().requires_grad_(False)
     if twin.grows and twin.capacity is None:
         twin.capacity = ROOM
+    single = copy.deepcopy(twin) if hasattr(twin, "module") else None
     apply: Any = twin._apply  # Module.double leaves complex parameters in single precision
     apply(in_double_precision)
     double_attributes(twin)
+    if single is not None and not _runs(twin):  # a stranger's code may cast to its own precision
+        twin = single
     return twin if device is None else twin.to(device)
+
+
+@torch.no_grad()
+def _runs(network: Recurrent) -> bool:
+    """Whether a stranger's network makes a step in the precision that it was taken to."""
+    state = network.init_state(2)
+    x = network.flatten_state(state).new_zeros(2, *network.input_shape)
+    try:
+        network.step(x, state)
+    except Exception:  # its forward may raise anything
+        return False
+    return True
 
 
 def double_attributes(twin: nn.Module) -> None:
