@@ -78,6 +78,7 @@ def test_merging_too_early_lists_what_is_missing(call, mistake, home):
     assert json.loads(done.stdout)["missing"]
 
 
+@pytest.mark.slow
 def test_a_training_that_is_asked_to_stop_keeps_a_checkpoint(process, home):
     import os
     import signal

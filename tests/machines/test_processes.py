@@ -58,7 +58,8 @@ def test_a_study_in_processes_one_killed_is_the_same(tmp_path):
     assert not psutil.Process().children()
 
 
-def test_a_mistake_and_a_death_again_and_again_are_one_line(tmp_path):
+@pytest.mark.slow
+def test_a_mistake_and_a_failure_are_one_line(tmp_path):
     wrong = RunSpec("fit", {**COMMON, "hidden_size": 4, "iterations": 5, "network": "nonsense"})
     with pytest.raises(UserError, match="^there is no network named 'nonsense'"):
         list(execute([wrong], tmp_path, workers=Processes(1)))
@@ -67,6 +68,7 @@ def test_a_mistake_and_a_death_again_and_again_are_one_line(tmp_path):
         list(Processes(1).run("nowhere:nothing", job))
 
 
+@pytest.mark.slow
 def test_results_come_through_a_store_where_the_runs_are_not_seen(tmp_path, monkeypatch):
     monkeypatch.setenv("MNEMOSCOPE_RUNS", str(tmp_path / "own"))
     study, store = small_study(3, iterations=4), f"local://{tmp_path}/store"

@@ -73,7 +73,7 @@ def test_seventy_kills(tmp_path):
         assert numbers(study, tmp_path / f"merged-{kills}") == numbers(study, tmp_path / "whole")
 
 
-@pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGUSR1, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
 def test_a_signal_keeps_a_checkpoint_and_ends_in_time(tmp_path, number):
     study = small_study(1, iterations=600, checkpoint_every=None, seeds=[0, 1], layout="batched")
     place = tmp_path / "shards"

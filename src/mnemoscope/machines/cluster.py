@@ -247,6 +247,8 @@ def _done(
     import ray
     import torch
 
+    for name in _PASSED:  # the process may have had a job of another driver before
+        os.environ.pop(name, None)
     os.environ.update(variables)
     torch.set_num_threads(threads)
     news: deque[str] = deque(maxlen=1)
