@@ -63,7 +63,8 @@ def asked(monkeypatch):
     """What was asked of the searches: rounds of searches with their minutes, one for each task."""
     rounds = []
 
-    def take_turns(searches, *, minutes, on_level, on_error):
+    def take_turns(searches, *, minutes, equal, on_level, on_error):
+        assert equal
         rounds.append((searches, minutes))
         for each in searches:
             if each.builder.label == "gru" and each.task.name == "parity":

@@ -1,8 +1,10 @@
 """Capacity: the limit that the trainings say, within the budget, the same again from its record."""
 
+import itertools
 import json
 import sys
 import time
+from functools import partial
 
 import numpy as np
 import pytest
@@ -305,3 +307,20 @@ def test_a_network_that_raises_can_leave_the_others_their_turns(task, pretended)
     assert found[1].limit == 8
     with pytest.raises(ZeroDivisionError):
         take_turns([Search(Builder("broken", build, {"network": "broken"}), task, seeds=2)])
+
+
+def _turn_by(clock, turn, left, said):
+    return turn(1.0 - next(clock), "the minute is used up")
+
+
+def test_a_round_that_the_time_ended_counts_for_none(task, pretended, monkeypatch) -> None:
+    pretended(lambda seed, delay: 1.0)
+    names = ("rnn", "irnn", "gru")
+    for equal, known in ((False, ["at least 8", "at least 4", "at least 4"]), (True, ["at least 4; 8 not finished"])):
+        searches = [Search(name, task, seeds=2, start=4) for name in names]
+        clock = itertools.chain([0.0] * 4, itertools.repeat(2.0))  # the time is over before the fifth turn
+        for search in searches:
+            monkeypatch.setattr(search, "turn", partial(_turn_by, clock, search.turn))
+        found = [one.known for one in take_turns(searches, minutes=1, equal=equal)]
+        assert found[: len(known)] == known
+        assert found[1:] == ["at least 4", "at least 4"]

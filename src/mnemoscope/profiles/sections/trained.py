@@ -78,7 +78,8 @@ class Trained(ProfileSection):
         "Networks of several seeds are trained at one difficulty after the other. A level counts as mastered when at "
         "least half of them reach the criterion on fresh sequences; levels double until that fails, then the gap is "
         "bisected. The minutes given are divided among the tasks, and networks that are compared take turns level by "
-        "level: every training of every network has the same number of iterations. A search that the time ended is "
+        "level: every training of every network has the same number of iterations, and a round that not all could "
+        "finish counts for none. A search that the time ended is "
         "called unfinished, and its limit is at least what it says."
     )
     quantities = tuple(map(_limit, TASKS))
@@ -241,7 +242,7 @@ def _take_turns(searches: Mapping[int, Any], minutes: float, say: Callable[[str]
         task, word = search.settings.task, "mastered" if level["mastered"] else "not mastered"
         say(f"{search.builder.label} on {task.name}, {task.difficulty} {level['level']}: {word}; {after}")
 
-    found = take_turns(list(searches.values()), minutes=minutes, on_level=tell, on_error=note)
+    found = take_turns(list(searches.values()), minutes=minutes, equal=True, on_level=tell, on_error=note)
     return {**dict(zip(searches, found, strict=True)), **failed}
 
 

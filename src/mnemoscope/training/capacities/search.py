@@ -154,6 +154,7 @@ def take_turns(
     searches: Sequence[Search],
     *,
     minutes: float | None = None,
+    equal: bool = False,
     on_level: Callable[[Search, Mapping[str, Any]], None] | None = None,
     on_error: Callable[[Search, Exception], None] | None = None,
 ) -> list[Capacity]:
@@ -168,6 +169,8 @@ def take_turns(
         None of them begun.
     minutes
         Of training, of all of them together; a level that is under way then is left unfinished.
+    equal
+        Whether a round that the time ended counts for none of those that are unfinished: all then had as many levels.
     on_level
         Is told of every level when it is done.
     on_error
@@ -192,7 +195,18 @@ def take_turns(
                     on_error(search, error)
                 if attempt is not None and on_level is not None:
                     on_level(search, attempt)
+        if equal:
+            _level_rounds(searches)
         return [search.result() for search in searches]
+
+
+def _level_rounds(searches: Sequence[Search]) -> None:
+    """Take the last level from unfinished searches that had a turn more than others; its record stays."""
+    unfinished = [search for search in searches if search.is_cut_short]
+    fewest = min((search.rounds for search in unfinished), default=0)
+    for search in unfinished:
+        if search.rounds > fewest:
+            search.leave_last_level()
 
 
 @dataclass(frozen=True)
@@ -302,6 +316,22 @@ class Search:
             "warm_start": settings.warm_start,
             "training": {name: value for name, value in settings.training.items() if name not in _UNRECORDED},
         }
+
+    @property
+    def rounds(self) -> int:
+        """How many levels were trained."""
+        return len(self._scores)
+
+    @property
+    def is_cut_short(self) -> bool:
+        """Whether the time or the budget ended it."""
+        return bool(self._reason)
+
+    def leave_last_level(self) -> None:
+        """Call the last level that was trained unfinished."""
+        self._unfinished = list(self._scores)[-1]
+        for known in (self._scores, self._steps, self._passed):
+            known.pop(self._unfinished)
 
     def turn(self, minutes: float | None = None, out_of_time: str = "") -> dict[str, Any] | None:
         """Train all seeds at the next level, within so many minutes; None when there was none, or no time for it."""
