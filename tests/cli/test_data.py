@@ -19,10 +19,11 @@ def test_without_a_folder_all_is_missing_and_it_says_where_to_get_it(call, call_
         "LDC99T42",
     ):
         assert words in text
-    assert text.count("https://") == 4
+    assert text.count("https://") == 6
     found = call_json("data")
     assert found["folder"] is None
-    assert [one["name"] for one in found["datasets"]] == ["mnist", "tinyshakespeare", "ptb", "symbols"]
+    names = ["mnist", "tinyshakespeare", "ptb", "symbols", "cifar10", "aan"]
+    assert [one["name"] for one in found["datasets"]] == names
     assert {file["state"] for one in found["datasets"] for file in one["files"]} == {"missing"}
     assert not any(one["complete"] for one in found["datasets"])
 

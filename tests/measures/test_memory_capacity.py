@@ -393,7 +393,10 @@ def test_reservoirpy_agrees():
 
 def test_result_prints_draws_and_exports():
     exact = memory_capacity((0.5 * np.eye(1), [1.0]))
-    assert str(exact) == "memory capacity 1 of at most 1 (exact, 14 digits); at least half of u(t-k) up to lag k = 0"
+    assert str(exact) == (
+        "memory capacity 1 of at most 1 (exact, 14 digits); inputs reach 1 dimensions of the state; "
+        "at least half of u(t-k) up to lag k = 0"
+    )
     assert str(memory_capacity((0.9 * np.eye(1), [1.0]))).endswith("; less than half of u(t)")
     network = ms.nn.create("rnn", input_size=1, hidden_size=4)
     found = memory_capacity(network, degree=2, lag=6, samples=1000, scales=(0.5, 2.0))

@@ -321,7 +321,7 @@ def test_copy_buttons(open_page):
     command = opened.tab.locator("#section-fisher").get_by_role("button", name="Copy the command")
     assert FIGURES["fisher-curve"].command in copied(command).split("\n")
     assert copied(opened.tab.locator("[data-copy='methods-text']")) == page().methods
-    assert copied(opened.tab.locator("[data-copy='bibtex']")).startswith("@article{ganguli2008,")
+    assert copied(opened.tab.locator("[data-copy='bibtex']")).startswith("@misc{mnemoscope,")
 
 
 CONTRASTS = """() => {
