@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.profiles.fake_sections import make, number, only
 
 from mnemoscope.core.errors import UserError
 from mnemoscope.nn import NetworkSpec
@@ -276,6 +277,39 @@ def test_building_says_what_it_does(tmp_path, measured):
     assert sorted(said) == [("rnn at 1,024 parameters", "kept"), ("rnn at 1,024 parameters, quick", "measured")]
 
 
+def test_a_row_that_lacks_a_section_is_completed_and_keeps_the_rest(tmp_path):
+    path = tmp_path / "atlas.json"
+    one, two = make("one", 1, number()), make("two", 2, number(factor=3.0))
+    with only(one):
+        assert atlas.build(path, ["rnn"], [1024], quick=True) == 1
+        (before,) = read(path).rows
+    with only(one, two):
+        assert atlas.build(path, ["rnn"], [1024], quick=True) == 1
+        (after,) = read(path).rows
+        assert atlas.build(path, ["rnn"], [1024], quick=True) == 0
+    assert (set(before.sections), set(after.sections)) == ({"one"}, {"one", "two"})
+    assert after.sections["one"] == before.sections["one"]
+    assert after.sections["two"].scalars["total"].seeds == tuple(3 * (seed + 0.1) for seed in range(3))
+    with only(make("one", 1, number(factor=7.0), version=2), two):
+        assert atlas.build(path, ["rnn"], [1024], quick=True) == 1
+        (newer,) = read(path).rows
+    assert newer.sections["one"].scalars["total"].value == pytest.approx(7 * 1.1)
+    assert newer.sections["two"] == after.sections["two"]
+
+
+def test_other_weights_are_measured_whole(tmp_path):
+    path = tmp_path / "atlas.json"
+    one, two = make("one", 1, number()), make("two", 2, number(factor=3.0))
+    with only(one):
+        atlas.build(path, ["rnn"], [1024], quick=True)
+        (row,) = read(path).rows
+        write(path, [dataclasses.replace(row, settings=dataclasses.replace(row.settings, digests=("0" * 8,)))], [])
+    with only(make("one", 1, number(factor=5.0)), two):
+        atlas.build(path, ["rnn"], [1024], quick=True)
+        (found,) = read(path).rows
+    assert found.sections["one"].scalars["total"].value == pytest.approx(5 * 1.1)
+
+
 def test_a_broken_or_unwritable_file_is_not_overwritten(tmp_path, measured):
     path = tmp_path / "atlas.json"
     path.write_text("{")
@@ -316,7 +350,7 @@ def test_references_cover_every_family():
     from mnemoscope.nn.registry import card, get
 
     families = {card(get(name)).family for name in atlas.REFERENCES}
-    assert families == {"first order", "orthogonal", "unitary", "non-normal", "gated", "multiplicative"}
+    assert families == {"first order", "orthogonal", "unitary", "non-normal", "gated", "multiplicative", "state space"}
 
 
 def test_shipped_numbers_keep_the_theorems():

@@ -14,7 +14,7 @@ from mnemoscope.machines.workers import Tell, Workers
 from mnemoscope.nn import NetworkSpec
 from mnemoscope.nn.parameters import COUNTED
 from mnemoscope.nn.registry import get
-from mnemoscope.profiles.atlas.file import read, write
+from mnemoscope.profiles.atlas.file import LEFT_OUT, read, write
 from mnemoscope.profiles.row import Row
 from mnemoscope.profiles.runner import Runner, Settings
 from mnemoscope.profiles.section import all_sections
@@ -24,10 +24,11 @@ __all__ = ["BUDGETS", "INPUT_SIZE", "REFERENCES", "Job", "build", "jobs", "measu
 REFERENCES = (
     *("linear-rnn", "rnn", "irnn", "orth-rnn"),
     *("scornn", "scurnn", "nnrnn"),
-    *("lstm", "gru"),
+    *("lstm", "gru", "mingru"),
     *("rac", "2rnn"),
+    *("exprnn", "lru", "s4d", "mamba"),
 )
-"""The reference set: first-order, orthogonal, unitary, non-normal, gated and multiplicative networks."""
+"""The reference set: first-order, orthogonal, unitary, non-normal, gated, multiplicative and state-space networks."""
 
 BUDGETS = (2**10, 2**12, 2**14)
 """Numbers of parameters of the recurrent part."""
@@ -41,11 +42,21 @@ _FEW = 3
 
 @dataclass(frozen=True)
 class Job:
-    """One row to be measured."""
+    """One row to be measured.
+
+    Attributes
+    ----------
+    name, budget, quick
+        Of which network, at how many parameters, and whether as a first look measures.
+    sections, digests
+        What is lacking of a row that is there, and beginnings of the digests of its weights; empty: all of it.
+    """
 
     name: str
     budget: int
     quick: bool
+    sections: tuple[str, ...] = ()
+    digests: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:
@@ -101,9 +112,10 @@ def build(
     watch: Watch | None = None,
     workers: Workers | None = None,
 ) -> int:
-    """Measure the rows that are not in the file yet, or lack a section of today, and return how many were measured.
+    """Measure the rows that are not in the file yet or not whole, and return how many were measured.
 
-    The file is written after every row, so that an interrupted build goes on where it stopped.
+    Of a row that lacks a section, or has an older version of it, only that section is measured. The file is written
+    after every row, so that an interrupted build goes on where it stopped.
 
     Parameters
     ----------
@@ -122,28 +134,57 @@ def build(
     writable(path)
     known = {_key(row): row for row in (read(path).rows if path.is_file() else ())}
     tell = watch or (lambda *_: None)
-    whole = {key for key, row in known.items() if _whole(row)}
-    needed = [job for job in todo if again or (job.name, job.budget, job.quick) not in whole]
+    needed = []
     for job in todo:
-        if job not in needed:
+        row = None if again else known.get((job.name, job.budget, job.quick))
+        if row is None:
+            needed.append(job)
+        elif lacking := _lacking(row):
+            needed.append(dataclasses.replace(job, sections=lacking, digests=row.settings.digests))
+        else:
             tell(job, "kept")
-    for row in _here(needed, tell) if workers is None else _elsewhere(needed, tell, workers):
-        known[_key(row)] = row
+    for job, row in _here(needed, tell) if workers is None else _elsewhere(needed, tell, workers):
+        known[_key(row)] = _completed(known.get(_key(row)), row, job)
         write(path, list(known.values()), _notes())
     return len(needed)
 
 
-def _here(todo: Sequence[Job], tell: Watch) -> Iterator[Row]:
+def _lacking(row: Row) -> tuple[str, ...]:
+    """Return what is measured without training, and what a row has not, or in an older version, or failed."""
+    found = []
+    for one in all_sections():
+        own = row.sections.get(one.name)
+        if row.network.kind not in one.kinds or one.trains or one.name in LEFT_OUT:
+            continue
+        if own is None or own.status == "failed" or (own.status == "done" and own.version != one.version):
+            found.append(one.name)
+    return tuple(found)
+
+
+def _completed(known: Row | None, found: Row, job: Job) -> Row:
+    """Return a row with the sections that were measured now; it keeps its others, where its weights are the same."""
+    if known is None or not _same_weights(known.settings.digests, found.settings.digests):
+        return found
+    fresh = {name: each for name, each in found.sections.items() if name in (job.sections or found.sections)}
+    return dataclasses.replace(known, sections={**known.sections, **fresh}) if job.sections else found
+
+
+def _same_weights(short: Sequence[str], digests: Sequence[str]) -> bool:
+    """Say whether the beginnings of digests that a file keeps are those of these weights."""
+    return bool(short) and digests[0].startswith(short[0])
+
+
+def _here(todo: Sequence[Job], tell: Watch) -> Iterator[tuple[Job, Row]]:
     for job in todo:
         tell(job, "measured")
-        yield _measured(job)
+        yield job, _measured(job)
 
 
-def _elsewhere(todo: Sequence[Job], tell: Watch, workers: Workers) -> Iterator[Row]:
+def _elsewhere(todo: Sequence[Job], tell: Watch, workers: Workers) -> Iterator[tuple[Job, Row]]:
     sent = [dataclasses.asdict(job) for job in todo]
     for number, found in workers.run("mnemoscope.profiles.atlas.builder:measure_job", sent):
         tell(todo[number], "measured")
-        yield Row.from_dict(found)
+        yield todo[number], Row.from_dict(found)
 
 
 def measure_job(job: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
@@ -153,15 +194,11 @@ def measure_job(job: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
 
 def _measured(job: Job) -> Row:
     spec = NetworkSpec(job.name, input_size=INPUT_SIZE, parameters=job.budget).resolved()
-    (row,) = Runner([spec], Settings(quick=job.quick, seeds=seeds_at(job.budget, job.quick))).run()
+    runner = Runner([spec], Settings(quick=job.quick, seeds=seeds_at(job.budget, job.quick)))
+    if job.sections and _same_weights(job.digests, list(runner.subjects[0].digests.values())):
+        runner.sections = tuple(each for each in runner.sections if each.name in job.sections)
+    (row,) = runner.run()
     return dataclasses.replace(row, budget=job.budget)
-
-
-def _whole(row: Row) -> bool:
-    """Say whether a row has every section that is measured today, in the version that it has today."""
-    asked = (each for each in all_sections() if not each.trains and each.concerns(row.network))
-    there = ((each, row.sections.get(each.name)) for each in asked)
-    return all(found is not None and (not found.done or found.version == each.version) for each, found in there)
 
 
 def _key(row: Row) -> tuple[str, int, bool]:

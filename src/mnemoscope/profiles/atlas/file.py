@@ -18,7 +18,7 @@ from mnemoscope.core.files import write_atomic
 from mnemoscope.profiles.row import SCHEMA as ROW_SCHEMA
 from mnemoscope.profiles.row import Estimate, Row, SectionRow
 
-__all__ = ["SCHEMA", "SHIPPED", "VARIABLE", "Atlas", "read", "thinned", "where", "write"]
+__all__ = ["LEFT_OUT", "SCHEMA", "SHIPPED", "VARIABLE", "Atlas", "read", "thinned", "where", "write"]
 
 SCHEMA = "mnemoscope.atlas/1"
 """The version of the file."""
@@ -113,8 +113,11 @@ def _broken(path: Path, why: str) -> UserError:
     return UserError(f"the atlas {str(path)!r} cannot be used: {why}; build it again: mnemoscope atlas build")
 
 
-_LEFT_OUT = ("theory",)
+LEFT_OUT = ("theory", "parity")
 """Sections that pages show of the profiled networks alone."""
+
+_TRAINED = ("trained", "generalisation")
+"""Sections that references have only where somebody trained them."""
 
 _UNUSED = ("norms", "lengths", "memory", "work", "stderr")
 """Lists of a section that no figure draws of references."""
@@ -136,8 +139,8 @@ def thinned(row: Row) -> dict[str, Any]:
     What has its default is left out; `Row.from_dict` puts it back.
     """
     whole = dataclasses.replace(row, network=dataclasses.replace(row.network, agreement=None)).to_dict()
-    there = {name: each for name, each in row.sections.items() if each.status != "not applicable"}
-    sections = {name: _section(each) for name, each in there.items() if name not in _LEFT_OUT}
+    there = {name: each for name, each in row.sections.items() if each.status == "done" or name not in _TRAINED}
+    sections = {name: _section(each) for name, each in there.items() if name not in LEFT_OUT}
     settings = {**whole["settings"], "digests": [digest[:8] for digest in row.settings.digests]}
     return {**{name: whole[name] for name in _KEPT if whole.get(name)}, "settings": settings, "parts": sections}
 
