@@ -350,7 +350,7 @@ def test_references_cover_every_family():
     from mnemoscope.nn.registry import card, get
 
     families = {card(get(name)).family for name in atlas.REFERENCES}
-    assert families == {"first order", "orthogonal", "unitary", "non-normal", "gated", "multiplicative", "state space"}
+    assert families == {"first order", "orthogonal", "unitary", "non-normal", "gated", "multiplicative"}
 
 
 def test_shipped_numbers_keep_the_theorems():

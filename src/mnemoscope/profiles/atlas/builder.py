@@ -23,12 +23,11 @@ __all__ = ["BUDGETS", "INPUT_SIZE", "REFERENCES", "Job", "build", "jobs", "measu
 
 REFERENCES = (
     *("linear-rnn", "rnn", "irnn", "orth-rnn"),
-    *("scornn", "scurnn", "nnrnn"),
-    *("lstm", "gru", "mingru"),
+    *("scornn", "exprnn", "scurnn", "nnrnn"),
+    *("lstm", "gru"),
     *("rac", "2rnn"),
-    *("exprnn", "lru", "s4d", "mamba"),
 )
-"""The reference set: first-order, orthogonal, unitary, non-normal, gated, multiplicative and state-space networks."""
+"""The reference set: first-order, orthogonal, unitary, non-normal, gated and multiplicative networks."""
 
 BUDGETS = (2**10, 2**12, 2**14)
 """Numbers of parameters of the recurrent part."""
