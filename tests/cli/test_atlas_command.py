@@ -67,7 +67,7 @@ def test_build_measures_and_keeps(call, tmp_path, monkeypatch):
     monkeypatch.setattr(
         "mnemoscope.profiles.atlas.builder._measured", lambda job: dataclasses.replace(example, budget=job.budget)
     )
-    monkeypatch.setattr("mnemoscope.profiles.atlas.builder._whole", lambda row: True)
+    monkeypatch.setattr("mnemoscope.profiles.atlas.builder._lacking", lambda row: ())
     path = tmp_path / "mine.json"
     done = call("build", "gru", "--budget", 1024, "--which", "quick", "--out", path)
     assert done.exit_code == 0, done.stderr
@@ -85,7 +85,7 @@ def test_a_build_that_goes_on_leaves_the_file_of_one_in_one_go(call, tmp_path, m
     monkeypatch.setattr(
         "mnemoscope.profiles.atlas.builder._measured", lambda job: dataclasses.replace(example, budget=job.budget)
     )
-    monkeypatch.setattr("mnemoscope.profiles.atlas.builder._whole", lambda row: True)
+    monkeypatch.setattr("mnemoscope.profiles.atlas.builder._lacking", lambda row: ())
     path = tmp_path / "mine.json"
     arguments = ("build", "gru", "--budget", 1024, "--which", "quick", "--out", path, "--json")
     assert json.loads(call(*arguments).stdout) == {"file": str(path), "measured": 1, "rows": 1}

@@ -260,15 +260,6 @@ def test_an_interrupted_build_goes_on_where_it_was(tmp_path, measured):
     assert atlas.build(path, ["rnn"], [1024], quick=True, again=True) == 1
 
 
-def test_a_row_without_a_section_of_today_is_measured_again(tmp_path, measured, monkeypatch):
-    path = tmp_path / "atlas.json"
-    assert atlas.build(path, ["rnn"], [1024], quick=True) == 1
-    assert atlas.build(path, ["rnn"], [1024], quick=True) == 0
-    state = next(each for each in all_sections() if each.name == "state")
-    monkeypatch.setattr("mnemoscope.profiles.atlas.builder.all_sections", lambda: [state])
-    assert atlas.build(path, ["rnn"], [1024], quick=True) == 1
-
-
 def test_building_says_what_it_does(tmp_path, measured):
     said = []
     path = tmp_path / "atlas.json"
@@ -332,7 +323,7 @@ def test_the_shipped_atlas_is_whole():
     assert there == {(job.name, job.budget, job.quick) for job in jobs()}
     for each in found.rows:
         assert set(each.environment) >= {"mnemoscope", "python", "torch", "numpy", "threads", "machine", "date"}
-        assert {part.status for part in each.sections.values()} == {"done"}
+        assert {part.status for part in each.sections.values()} <= {"done", "not applicable"}
         assert len(each.settings.seeds) >= 3
 
 

@@ -116,10 +116,10 @@ def _broken(path: Path, why: str) -> UserError:
 LEFT_OUT = ("theory", "parity")
 """Sections that pages show of the profiled networks alone."""
 
-_TRAINED = ("trained", "generalisation")
+_TRAINED = ("trained", "generalisation", "ladder", "memories", "recall")
 """Sections that references have only where somebody trained them."""
 
-_UNUSED = ("norms", "lengths", "memory", "work", "stderr")
+_UNUSED = ("norms", "lengths", "memory", "work", "stderr", "ridge")
 """Lists of a section that no figure draws of references."""
 
 _POINTS = 16
