@@ -111,3 +111,13 @@ def test_capacity_over_scales_is_that_of_the_measure():
 def test_a_state_too_large_for_the_sweep_says_so():
     network = ms.nn.RNN(1, 300)
     assert "at most 256 numbers" in SECTIONS["capacity-scale"].reason_against(network, context(network))
+
+
+def test_rounding_in_bfloat16_is_no_other_function():
+    """The gradients of nnrnn's map part in bfloat16, which the notes say; its forms are one function all the same."""
+    network = ms.nn.NetworkSpec("nnrnn", hidden_size=64).build()
+    found = SECTIONS["parity"].run(network, context(network))
+    assert found.data["differences"] == []
+    assert found.scalars["disagreements"].value == 0
+    assert {row[1] for row in found.data["rows"]} == {"float32", "float64", "bfloat16"}
+    assert any("bfloat16" in note for note in found.notes)

@@ -70,15 +70,18 @@ class ParitySection(ProfileSection):
         found: ModeParity = call(network, context)
         own = found.dtypes.index("float32") if "float32" in found.dtypes else 0
         worst = float(max(found.outputs[own].max(), found.states[own].max()))
+        # In bfloat16 each product is rounded to three digits: forms that round in another order part, and are no other
+        # function. The table and the notes say so; what is told of the network is of its own type and of float64.
+        told = [each for each in found.differences if "bfloat16" not in each]
         return Measurement(
             scalars={
                 "difference": Scalar(value=worst if np.isfinite(worst) else None, note=_infinite(worst)),
-                "disagreements": Scalar(value=float(len(found.differences))),
+                "disagreements": Scalar(value=float(len(told))),
             },
             data={
                 "rows": _rows(found),
                 "steps": int(found.lengths[-1]),
-                "differences": list(found.differences),
+                "differences": told,
                 "overflows": list(found.overflows),
             },
             notes=(
