@@ -1,4 +1,4 @@
-"""How long trained networks really remember: effective remembrance, longer sequences, and the forgetting curve."""
+"""Memory of trained networks: effective remembrance, longer sequences, and the forgetting curve."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a trained network remembers: longer sequences, the forgetting curve, and how far predictions look back."""
+"""Section on the memory of a trained network: longer sequences, the forgetting curve, reach of its predictions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the effective state-size, the Start-End separation rank and the Hankel rank are related."""
+"""Relations between the effective state-size, the Start-End separation rank and the Hankel rank."""
 
 from __future__ import annotations
 
