@@ -1,7 +1,8 @@
 """Workers side by side: how much faster two are than one, and what handing out a job costs.
 
 Runs are trainings of one network, one thread each, of about as many seconds as asked for. On a machine that does other
-work as well the ratio says little: the load average is printed beside it.
+work as well the ratio says little: what others took of the cores is printed beside it, and the processor time of a run
+says whether two workers are in each other's way (memory, caches).
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
 from harness import machine, write
 
 from mnemoscope.machines.processes import Processes
@@ -57,25 +60,47 @@ def ray(count: int) -> Iterator[Workers]:
 Maker = Callable[[int], Any]
 
 
+@dataclass(frozen=True)
+class Timing:
+    """Runs on so many workers: elapsed seconds, processor seconds of a run, and the share of the cores others took."""
+
+    elapsed: float
+    of_run: float
+    others: float
+
+
 def plan(runs: int, iterations: int) -> list[RunSpec]:
     """Return trainings that differ in their seeds."""
     return [RunSpec("fit", COMMON | {"seeds": [seed], "iterations": iterations}) for seed in range(runs)]
 
 
-def warm(workers: Workers) -> None:
-    """Let every worker import what it needs."""
-    with tempfile.TemporaryDirectory() as folder:
-        list(execute(plan(workers.count, 1), Path(folder), workers=workers))
+def step_seconds(few: int = 20, many: int = 120) -> float:
+    """Return the processor seconds of a step, without what a process does once."""
+    took = {}
+    for iterations in (few, few, many):
+        with tempfile.TemporaryDirectory() as folder:
+            begin = time.process_time()
+            list(execute(plan(1, iterations), Path(folder)))
+            took[iterations] = time.process_time() - begin
+    return (took[many] - took[few]) / (many - few)
 
 
-def seconds_of(maker: Maker, count: int, specs: list[RunSpec]) -> float:
+def timed(maker: Maker, count: int, specs: list[RunSpec]) -> Timing:
     """Return how long runs take on so many workers, from their first to their last moment."""
-    with maker(count) as workers, tempfile.TemporaryDirectory() as folder:
-        warm(workers)
-        begin = time.perf_counter()
+    with maker(count) as workers, tempfile.TemporaryDirectory() as warm, tempfile.TemporaryDirectory() as folder:
+        list(execute(plan(count, 1), Path(warm), workers=workers))  # every worker imports what it needs
+        before, begin = busy(), time.perf_counter()
         done = list(execute(specs, Path(folder), workers=workers))
+        elapsed, taken = time.perf_counter() - begin, busy() - before
         assert len(done) == len(specs)
-        return time.perf_counter() - begin
+        own = sum(outcome.processor_seconds or 0.0 for outcome in done)
+        return Timing(elapsed, own / len(specs), max(0.0, taken - own) / (elapsed * (os.cpu_count() or 1)))
+
+
+def busy() -> float:
+    """Return the processor seconds that the machine has worked since its start."""
+    times = psutil.cpu_times()
+    return float(sum(times) - times.idle - getattr(times, "iowait", 0.0))
 
 
 def overhead(maker: Maker, jobs: int) -> float:
@@ -92,23 +117,26 @@ def main() -> None:
     """Measure, print, and write where asked to."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=60.0, help="of one run")
-    parser.add_argument("--runs", type=int, default=4)
+    parser.add_argument("--runs", type=int, default=2)
     parser.add_argument("--jobs", type=int, default=200)
     parser.add_argument("--write", type=Path)
     arguments = parser.parse_args()
-    trial = time.process_time()
-    with tempfile.TemporaryDirectory() as folder:
-        list(execute(plan(1, 40), Path(folder)))
-    step = (time.process_time() - trial) / 40
-    specs = plan(arguments.runs, max(1, round(arguments.seconds / step)))
-    lines = [f"{machine()}; load average {os.getloadavg()[0]:.1f}.", ""]
-    lines += ["| workers | 1, s | 2, s | ratio | an empty job, ms |", "|---|---|---|---|---|"]
+    specs = plan(arguments.runs, max(1, round(arguments.seconds / step_seconds())))
+    lines = [f"{machine()}; {len(specs)} runs. Of a run: its processor time with 1 and with 2 workers.", ""]
+    lines += [
+        "| workers | 1, s | 2, s | ratio | of a run, s | others took of the cores | an empty job, ms |",
+        "|---|---|---|---|---|---|---|",
+    ]
     data: dict[str, Any] = {}
     for name, maker in {"processes": processes, "Ray": ray}.items():
-        one, two = (seconds_of(maker, count, specs) for count in (1, 2))
+        one, two = (timed(maker, count, specs) for count in (1, 2))
         empty = overhead(maker, arguments.jobs)
-        data[name] = {"one": one, "two": two, "ratio": one / two, "overhead": empty, "runs": len(specs)}
-        lines.append(f"| {name} | {one:.1f} | {two:.1f} | {one / two:.2f} | {1000 * empty:.1f} |")
+        ratio = one.elapsed / two.elapsed
+        data[name] = {"one": asdict(one), "two": asdict(two), "ratio": ratio, "overhead": empty, "runs": len(specs)}
+        lines.append(
+            f"| {name} | {one.elapsed:.1f} | {two.elapsed:.1f} | {ratio:.2f} | {one.of_run:.1f}, {two.of_run:.1f} | "
+            f"{one.others:.0%}, {two.others:.0%} | {1000 * empty:.1f} |"
+        )
         print(lines[-1], flush=True)
     text = "\n".join(lines) + "\n"
     print(text)

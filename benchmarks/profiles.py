@@ -1,31 +1,60 @@
-"""Time of ``mnemoscope profile NETWORK`` with n = 64, quick and default: in this process, and as a process of its own.
+"""Time of ``mnemoscope profile NETWORK``: as a process of its own and in this one, and of the sizes that people use.
 
-The bars are 15 seconds for ``--quick`` and 60 for the default, on two cores. Beside the time on the clock stands the
-time that the processor spent, which a busy machine does not stretch. Between the runs the yardstick runs, a process
-that imports torch and trains a torch.nn.LSTM of the same size. Run ``python benchmarks/profiles.py --write
-docs/benchmarks`` for the table; ``--networks all`` takes every recurrent network. (The file is not called profile.py:
-that would stand before Python's own module of this name.)
+By default n = 64, quick and default: the bars are 15 seconds for ``--quick`` and 60 for the default, on two cores.
+Beside the time on the clock stands the time that the processor spent, which a busy machine does not stretch. Between
+the runs the yardstick runs, a process that imports torch and trains a torch.nn.LSTM of the same size. Run ``python
+benchmarks/profiles.py --write docs/benchmarks`` for the table; ``--networks all`` takes every recurrent network.
+
+``--goals`` runs the commands of the table in docs/benchmarks/profile_goals.md, one after the other: lstm of 64, 256 and
+1024 units, a stranger's module with 4,096 numbers in its state, a first look at 1024 units. (The file is not called
+profile.py: that would stand before Python's own module of this name.)
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import datetime
 import json
 import os
 import statistics
+import subprocess
 import sys
 import tempfile
+import threading
 import time
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
 from harness import machine, write
 from quick import YARDSTICK, Run, timed
 
 HIDDEN = 64
 BARS = {"quick": 15.0, "default": 60.0}
 NETWORKS = ("lstm", "nnrnn", "rac", "2rnn", "eurnn")
+
+STRANGER = """import torch
+
+
+class Leaky(torch.nn.Module):
+    def __init__(self, input_size, hidden_size):
+        super().__init__()
+        self.input_size, self.hidden_size = input_size, hidden_size
+        self.kept, self.fed = torch.nn.Linear(hidden_size, hidden_size), torch.nn.Linear(input_size, hidden_size)
+
+    def forward(self, x, h):
+        return 0.1 * h + 0.9 * torch.tanh(self.kept(h) + self.fed(x))
+"""
+GOALS = {
+    "lstm --hidden 64": 15.0,
+    "lstm --hidden 256": 45.0,
+    "lstm --hidden 1024": 90.0,
+    "lstm --hidden 1024 --quick": 30.0,
+    "stranger.py:Leaky --hidden 4096": 120.0,
+}
+"""Seconds that a profile should take on two cores, by the words of its command."""
 
 
 def as_process(name: str, mode: str, threads: int) -> Run:
@@ -44,6 +73,112 @@ def in_process(name: str, mode: str) -> tuple[float, float, dict[str, float]]:
     found = profile(name, hidden_size=HIDDEN, quick=mode == "quick")
     spent = time.perf_counter() - wall, time.process_time() - processor
     return *spent, {part: entry["seconds"] for part, entry in found.rows[0]["parts"].items()}
+
+
+@dataclass
+class Whole:
+    """One run of a command in an empty folder, with no reference measured before."""
+
+    command: str
+    wall: float
+    processor: float
+    gigabytes: float
+    estimate: float
+    cut: list[str]
+
+
+def whole(words: str) -> Whole:
+    """Run one of the commands of the table; memory is that of all its processes at once."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "stranger.py").write_text(STRANGER)
+        command = [sys.executable, "-m", "mnemoscope", "profile", *words.split()]
+        place = {"cwd": folder, "env": {**os.environ, "MNEMOSCOPE_CACHE": f"{folder}/cache"}}
+        said = subprocess.run([*command, "--dry-run", "--json"], capture_output=True, check=True, **place).stdout
+        estimate = json.loads(said)
+        before, begin, most = os.times(), time.perf_counter(), 0
+        with subprocess.Popen([*command, "--json"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, **place) as run:
+            read = threading.Thread(target=lambda: printed.append(run.stdout.read()))
+            printed: list[bytes] = []
+            read.start()
+            while run.poll() is None:
+                most = max(most, _held(run.pid))
+                time.sleep(0.2)
+            read.join()
+        wall, after = time.perf_counter() - begin, os.times()
+        row = json.loads(printed[0])
+    spent = after.children_user + after.children_system - before.children_user - before.children_system
+    cut = [name for name, part in row["parts"].items() if part["status"] == "stopped"]
+    return Whole(words, wall, spent, most / 2**30, estimate["expected"], cut)
+
+
+def _held(pid: int) -> int:
+    """Return the bytes that a process and its children hold."""
+    held = 0
+    with contextlib.suppress(psutil.Error):  # it may end meanwhile
+        for each in (own := psutil.Process(pid), *own.children(recursive=True)):
+            with contextlib.suppress(psutil.Error):
+                held += each.memory_info().rss
+    return held
+
+
+def training_step() -> float:
+    """Return the seconds of a training step of torch.nn.LSTM: n = 64, T = 200, batch of 16; the least of several."""
+    import torch
+
+    layer, x = torch.nn.LSTM(1, HIDDEN), torch.randn(200, 16, 1)
+    optimiser = torch.optim.RMSprop(layer.parameters())
+    found = []
+    for _ in range(20):
+        begin = time.perf_counter()
+        optimiser.zero_grad()
+        layer(x)[0].square().mean().backward()
+        optimiser.step()
+        found.append(time.perf_counter() - begin)
+    return min(found)
+
+
+def goals(which: list[str], folder: Path | None) -> None:
+    """Run the commands of the table, and add them to what there is of it."""
+    held = (
+        {}
+        if folder is None or not (folder / "profile_goals.json").exists()
+        else json.loads((folder / "profile_goals.json").read_text())["runs"]
+    )
+    for words in which:
+        step, found = training_step(), whole(words)
+        held[words] = {**asdict(found), "step": step, "machine": machine(), "date": str(datetime.date.today())}
+        held[words]["load"] = os.getloadavg()[0]
+        print({**held[words], "goal": GOALS[words]}, file=sys.stderr, flush=True)
+    lines = [
+        "| `mnemoscope profile` | seconds | goal | processor | estimate | memory, GB | steps | at work | cut |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for words, goal in GOALS.items():
+        if words not in held:
+            continue
+        one = held[words]
+        numbers = [one["wall"], goal, one["processor"], one["estimate"]]
+        cells = [f"`{words}`", *(f"{each:.0f}" for each in numbers), f"{one['gigabytes']:.1f}"]
+        cells += [f"{one['wall'] / one['step']:,.0f}", f"{one['load']:.0f}", ", ".join(one["cut"]) or "-"]
+        lines.append(f"| {' | '.join(cells)} |")
+    dates = ", ".join(sorted({f"{one['machine']}; {one['date']}" for one in held.values()}))
+    text = "\n".join(
+        [
+            f"Whole profiles in an empty folder, with no reference measured before; {dates}.",
+            "",
+            "Seconds from the command to its end, which include starting Python, importing torch, building the",
+            "network, the probe of its steps and the references that are measured; beside them what `--dry-run` says",
+            "of measuring, all processes' memory at once, and the time in training steps of torch.nn.LSTM (n = 64,",
+            "T = 200, batch of 16), and how many processes were at work on the machine meanwhile: what others take of",
+            "two cores is part of the seconds, and not of those of the processor.",
+            "",
+            *lines,
+            "",
+        ]
+    )
+    print(text)
+    if folder is not None:
+        write("profile_goals", text, {"runs": held}, folder)
 
 
 def measured(name: str, mode: str, rounds: int, threads: int) -> dict[str, Any]:
@@ -86,8 +221,12 @@ def main() -> None:
     parser.add_argument("--modes", nargs="+", choices=list(BARS), default=list(BARS))
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--goals", nargs="*", choices=list(GOALS), help="these commands instead; none named: all")
     parser.add_argument("--write", type=Path, help="folder for the table and the numbers")
     arguments = parser.parse_args()
+    if arguments.goals is not None:
+        goals(arguments.goals or list(GOALS), arguments.write)
+        return
     import torch
 
     import mnemoscope as ms

@@ -15,6 +15,26 @@ hypothesis.settings.register_profile("mnemoscope", deadline=None, derandomize=Tr
 hypothesis.settings.load_profile("mnemoscope")
 
 
+@pytest.fixture
+def every():
+    """Return a function that checks all of several named cases and raises what failed, each under its name."""
+
+    def checked(cases, check):
+        failed = []
+        for name, case in cases.items():
+            torch.manual_seed(0)
+            try:
+                check(case)
+            except (Exception, pytest.fail.Exception) as error:
+                failure = error if isinstance(error, Exception) else AssertionError(str(error))
+                failure.add_note(f"of {name}")
+                failed.append(failure)
+        if failed:
+            raise ExceptionGroup(f"{len(failed)} of {len(cases)} fail", failed)
+
+    return checked
+
+
 @pytest.fixture(autouse=True)
 def _seeded():
     """Seed torch, so that a test means the same alone, in any order and on any worker."""

@@ -68,6 +68,12 @@ def test_what_an_environment_rests_on_is_cited(call):
     assert keys == {"bakker2001", "chevalier2023", "kerg2020", "schulman2016", "schulman2017"}
 
 
+def test_a_name_of_nothing_is_told_with_the_nearest_of_all_that_can_be_cited(mistake):
+    sorts = "there is no network, measure, task, environment or claim named"
+    assert mistake("cite", "memory-capacit") == f"{sorts} 'memory-capacit'; did you mean 'memory-capacity'?"
+    assert mistake("cite", "zzzz").startswith(f"{sorts} 'zzzz'")
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

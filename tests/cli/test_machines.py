@@ -1,6 +1,12 @@
 """Commands for many machines, as typed."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
 
 import pytest
 
@@ -80,11 +86,6 @@ def test_merging_too_early_lists_what_is_missing(call, mistake, home):
 
 @pytest.mark.slow
 def test_a_training_that_is_asked_to_stop_keeps_a_checkpoint(process, home):
-    import os
-    import signal
-    import threading
-    import time
-
     from mnemoscope import runs
 
     def stop():
@@ -105,12 +106,70 @@ def test_a_training_that_is_asked_to_stop_keeps_a_checkpoint(process, home):
     assert record.latest().step > 0
 
 
+LONG = ("study", "run", "matrix-fig-5", "--scale", "smoke", "--set", "iterations=150", "--layout", "sequential")
+LONG_SEARCH = (
+    "search",
+    "rnn",
+    "copy",
+    "--hidden",
+    "4",
+    "--iterations",
+    "1500",
+    "--seeds",
+    "1",
+    "--over",
+    "lr=0.01,0.02",
+)
+LONG_TRAINING = ("train", "rnn", "copy", "--task-set", "delay=3", "--hidden", "4", "--iterations", "1500")
+POPULATION = ("--train", "batch_size=2", "--train", "seeds=[0,1]", "--train", "layout=processes")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(
+    ("words", "begun"),
+    [
+        (LONG, "runs/study-*/population/group-*/metrics*"),
+        ((*LONG, "--shard", "1/2", "--folder", "all shards"), "all shards/work/*/study-*/population/group-*/metrics*"),
+        ((*LONG_SEARCH, "--train", "layout=sequential"), "runs/study-*/population/group-*/metrics*"),
+        ((*LONG_TRAINING, *POPULATION), "runs/*/group-*/metrics*"),
+    ],
+    ids=["study", "shard", "search", "processes"],
+)
+def test_ctrl_c_at_a_terminal_leaves_all_that_goes_on(home, words, begun):
+    """The signal goes to every process of the command, as a terminal sends it, and the same command ends the work."""
+    run = f"import sys; sys.path[:0] = {sys.path!r}; from mnemoscope.cli.main import app; app()"
+
+    def start():
+        return subprocess.Popen(
+            [sys.executable, "-c", run, *words], cwd=home, text=True, start_new_session=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+
+    process = start()
+    while not any(one.stat().st_size for one in home.glob(begun)):
+        time.sleep(0.02)
+        assert process.poll() is None, process.communicate()
+    os.killpg(process.pid, signal.SIGINT)
+    out, said = process.communicate(timeout=200)
+    assert process.returncode == 1, (out, said)
+    assert "goes on" in said.rstrip().splitlines()[-1]
+    assert "Traceback" not in said
+    process = start()
+    out, said = process.communicate(timeout=400)
+    assert process.returncode == 0, said
+    assert out
+
+
 def test_plan_says_core_hours_and_the_time_on_cores(call, call_json):
     found = call_json("study", "plan", "tt-theorem-1", "--scale", "laptop", "--cores", "4")
     (study,) = found["studies"]
     assert study["source"] == "declared"
     assert found["core_hours"] == pytest.approx(4 * found["hours"])
-    assert "In all at laptop scale: 24 runs" in call("study", "plan", "tt-theorem-1", "--scale", "laptop").stdout
+    assert found["core_hours_by_timed_steps"] == 0
+    said = call("study", "plan", "tt-theorem-1", "--scale", "laptop").stdout
+    assert "In all at laptop scale: 24 runs" in said
+    assert "By timed steps: < 0.01 core-hours. 1 of 1 studies count as their files declare" in said
 
 
 @pytest.mark.parametrize(
@@ -144,8 +203,6 @@ def test_mistakes_of_clusters(mistake, arguments, words):
 
 
 def test_a_cluster_without_the_extra(mistake, monkeypatch):
-    import sys
-
     monkeypatch.setitem(sys.modules, "ray", None)
     assert "pip install 'mnemoscope[ray]'" in mistake(*SMALL, "--ray")
 

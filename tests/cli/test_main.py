@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from itertools import pairwise
 
 import pytest
 
@@ -27,6 +28,15 @@ def test_help_names_every_command(call):
 def test_without_arguments_the_help_is_printed(call):
     assert call().exit_code == 0
     assert call().stdout.split() == call("--help").stdout.split()
+
+
+def test_paragraphs_of_help_are_folded_by_the_terminal_alone(call):
+    """A docstring's own line ends must not show in a terminal of another width."""
+    for words in (["profile"], ["search"], ["theory"], ["runs", "gc"]):
+        lines = [line.rstrip() for line in call(*words, "--help", columns=70).stdout.split("╭")[0].splitlines()]
+        for line, following in pairwise(lines):
+            if line.strip() and following.strip() and "Usage" not in line:
+                assert len(line) + 1 + len(following.split()[0]) > 68, (line, following)
 
 
 def test_short_help(call):
@@ -67,7 +77,10 @@ def test_help_imports_no_torch():
         (["show"], "Missing argument 'NETWORK'."),
         (["show", "rnn", "lstm"], "Got unexpected extra argument(s) (lstm)"),
         (["show", "nnrn"], "there is no network named 'nnrn'; did you mean 'nnrnn'?"),
-        (["cite", "exp-rnn"], "there is no network named 'exp-rnn'; did you mean 'exprnn'?"),
+        (
+            ["cite", "exp-rnn"],
+            "there is no network, measure, task, environment or claim named 'exp-rnn'; did you mean 'exprnn'?",
+        ),
         (["check", "LSTMM"], "there is no network named 'LSTMM'; did you mean 'lstm'?"),
         (
             ["networks", "--kind", "recurent"],

@@ -69,3 +69,14 @@ def test_matrices_from_files_drift_too(call_json, tmp_path):
         np.save(tmp_path / f"{k}.npy", (1 + k) * np.eye(2))
     found = call_json("measure", "drift", *(f"--matrix={tmp_path / f'{k}.npy'}" for k in range(2)))
     assert found["gamma"] == [[1, 1], [2, 2]]
+
+
+def test_matrices_of_a_linear_network_with_its_output(call_json, mistake, tmp_path):
+    """A delay line of five that is read at its end uses four numbers: the same by both measures."""
+    for name, array in (("W", np.diag(np.ones(4), -1)), ("U", np.eye(5)[0]), ("C", np.eye(5)[4]), ("no", np.ones(3))):
+        np.save(tmp_path / f"{name}.npy", array)
+    W, U, C, no = (str(tmp_path / f"{name}.npy") for name in ("W", "U", "C", "no"))
+    given = ("--matrix", W, "--input", U, "--output")
+    assert call_json("measure", "effective-state-size", *given, C)["total"] == 4
+    assert call_json("measure", "hankel", *given, C)["values"] == pytest.approx([1, 1, 1, 1, 0], abs=1e-9)
+    assert "the array of --output must be of 5 columns" in mistake("measure", "effective-state-size", *given, no)

@@ -270,7 +270,7 @@ def test_cite_what_was_used(call, mistake):
     assert keys[:2] == ["mnemoscope", "hochreiter1997"]
     assert {"jaeger2001", "dambre2012", "arjovsky2016", "kerg2022thesis"} <= set(keys)
     assert len(keys) == len(set(keys))
-    assert "there is no network named 'nothing'" in mistake("cite", "nothing")
+    assert "there is no network, measure, task, environment or claim named 'nothing'" in mistake("cite", "nothing")
 
 
 def test_cite_without_reference(call, user_file):

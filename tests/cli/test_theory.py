@@ -75,6 +75,7 @@ def test_the_list_in_json(call_json):
         "severity": "wrong constant",
         "statement": "Gradients fall as 1/T.",
         "correction": "they fall as 2/T.",
+        "proof": "",
         "tested": "one case by hand.",
     }
 
@@ -125,6 +126,7 @@ def test_some_checks_with_a_seed(call_json):
         "severity": "wrong constant",
         "statement": "Gradients fall as 1/T.",
         "correction": "they fall as 2/T.",
+        "proof": "",
         "tested": "one case by hand.",
         "confirmed": True,
         "cases": 1,

@@ -41,7 +41,7 @@ def test_it_trains_records_and_says_what_came_out(call, experiment, tmp_path):
     done = call("train", experiment())
     assert done.exit_code == 0, done.stderr
     assert re.match(r"RNN on copy: score [\d.]+ \(accuracy on the recalled symbols\), loss ", done.stdout)
-    assert str(tmp_path / "runs") in "".join(done.stdout.split())
+    assert re.search(rf"^folder +{re.escape(str(tmp_path / 'runs'))}/\S+-fit-copy-rnn *$", done.stdout, re.MULTILINE)
     assert done.stderr == ""
 
 

@@ -12,6 +12,8 @@ import mnemoscope as ms
 
 pytestmark = pytest.mark.heavy
 LAYERS = ["rnn", "lstm", "gru", "exprnn", "scornn", "nnrnn", "goru", "mirnn"]
+CARRIED = {name: {"nonlinearity": "tanh"} for name in ("exprnn", "scornn", "nnrnn")}
+"""What the constructor must say where a state is carried on without end (docs/swapping.md)."""
 
 
 def make(name, *sizes, **options):
@@ -55,14 +57,11 @@ class LanguageModel(nn.Module):
 @pytest.mark.parametrize("name", LAYERS)
 def test_word_language_model(name):
     torch.manual_seed(0)
-    model = LanguageModel(make(name, 12, 16, num_layers=2, dropout=0.1), 7, 12)
+    model = LanguageModel(make(name, 12, 16, num_layers=2, dropout=0.1, **CARRIED.get(name, {})), 7, 12)
     model.rnn.flatten_parameters()
-    text, losses = torch.arange(4 * 60).remainder(7).reshape(60, 4), []
-    hidden, rate = (
-        model.init_hidden(4),
-        0.5 if name in ("rnn", "lstm", "gru") else 0.1,
-    )  # docs/swapping.md: a smaller one
-    for start in list(range(0, 50, 10)) * 8:
+    text, losses, rate = torch.arange(4 * 60).remainder(7).reshape(60, 4), [], 2.0
+    hidden = model.init_hidden(4)
+    for start in list(range(0, 50, 10)) * 60:
         hidden = detach(hidden)
         model.zero_grad()
         output, hidden = model(text[start : start + 10], hidden)
@@ -73,7 +72,7 @@ def test_word_language_model(name):
             for p in model.parameters():
                 p.add_(p.grad, alpha=-rate)
         losses.append(float(loss.detach()))
-    descends(losses)
+    assert max(losses[-3:]) < 0.5  # 1.95 for who knows nothing
 
 
 # 2. A Lightning module: hparams, automatic optimisation, a checkpoint written and read.

@@ -51,7 +51,15 @@ def test_a_name_is_given_once(table):
 def test_an_unknown_name(table):
     with pytest.raises(UserError, match=r"^there is no network named 'nnrn'; did you mean 'nnrnn'\?$"):
         table["nnrn"]
-    with pytest.raises(UserError, match="^there is no network named 'zzzzzz'; known: nnrnn, rnn$"):
+    with pytest.raises(UserError, match="^there is no network named 'zzzzzz'; there are nnrnn, rnn$"):
+        table["zzzzzz"]
+
+
+def test_many_names_are_counted_and_where_they_are_listed_is_said():
+    table = Registry("network", "mnemoscope.tests", object, listed="mnemoscope networks")
+    for number in range(20):
+        table.register(f"net-{number}")(object())
+    with pytest.raises(UserError, match="named 'zzzzzz'; `mnemoscope networks` lists the 20 that there are$"):
         table["zzzzzz"]
 
 

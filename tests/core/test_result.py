@@ -83,7 +83,6 @@ def test_the_table_shows_scalars():
         "size": "3",
         "pole": "1+2j",
         "note": "<b>",
-        "nothing": "-",
     }
     assert found(stable=np.bool_(False), total=np.float32(0.5)).facts()["stable"] == "no"
 

@@ -1,5 +1,6 @@
 """A Ray cluster: the numbers of one machine, bit for bit, whatever dies; what is wrong with it in one line."""
 
+import math
 import os
 import random
 import signal
@@ -7,13 +8,14 @@ import subprocess
 import sys
 import threading
 import time
+from unittest.mock import MagicMock
 
 import pytest
 from tests.machines.small import numbers, small_study
 
 import mnemoscope as ms
 from mnemoscope import runs
-from mnemoscope.core.errors import UserError
+from mnemoscope.core.errors import MnemoscopeError, UserError
 from mnemoscope.machines import cluster
 from mnemoscope.studies.machinery import execute
 
@@ -215,6 +217,34 @@ def test_a_node_without_the_data_or_the_runs(tmp_path, monkeypatch):
     monkeypatch.setattr(cluster, "_seen_by_all", elsewhere)
     with pytest.raises(UserError, match="does not see the folder of the runs"):
         cluster.RayWorkers("local", folder=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (ray.exceptions.ObjectStoreFullError("no room\nfor 10 bytes"), "the Ray cluster failed: no room for 10 bytes"),
+        (ray.exceptions.OutOfDiskError("/tmp/ray is full"), "the Ray cluster failed: /tmp/ray is full"),
+        (ray.exceptions.RaySystemError("lost"), "the Ray cluster failed: System error: lost"),
+        (ray.exceptions.OutOfMemoryError("9 GB"), "a worker of the Ray cluster died 4 times at the same work: 9 GB"),
+    ],
+)
+@pytest.mark.parametrize("when", ["remote", "wait", "get"])
+def test_what_a_cluster_cannot_do_is_one_line(monkeypatch, error, words, when):
+    """A full store and a lost head are told at any of the three calls that wait for the cluster."""
+    stub = MagicMock(exceptions=ray.exceptions)
+    stub.wait.side_effect = error if when == "wait" else lambda given, **_: (given, [])
+    stub.get.side_effect = error
+    monkeypatch.setattr(cluster, "_here", lambda _: None)
+    workers = object.__new__(cluster.RayWorkers)
+    workers.threads, workers.retries, workers.count, workers.memory, workers._ray = 1, 3, 1, math.inf, stub
+    session = cluster._Session(workers, "no:work", [{}], math.inf)
+    session.task.remote.side_effect = error if when == "remote" else None
+    with pytest.raises(MnemoscopeError) as caught:
+        list(session.answers(lambda *_: None))
+    line = str(caught.value)
+    assert line.startswith(words)
+    assert line.endswith("; what was done is kept where it is recorded")
+    assert "\n" not in line
 
 
 def test_without_ray_the_extra_is_named(monkeypatch):

@@ -8,11 +8,13 @@ import time
 
 import psutil
 import pytest
-from tests.machines.small import COMMON, numbers, small_study
+from tests.machines.small import COMMON, ended, in_child, numbers, small_study
 
+from mnemoscope import runs
 from mnemoscope.core.errors import MnemoscopeError, UserError
 from mnemoscope.machines.processes import Processes
 from mnemoscope.studies.machinery import RunSpec, execute
+from mnemoscope.studies.machinery.execution import run_name
 
 
 def kill_children(draw, pause, ended, kills):
@@ -104,6 +106,32 @@ def test_a_process_that_dies_is_replaced_and_after_some_times_given_up(tmp_path,
     assert heard == [(0, "news"), (1, "news")]
     with pytest.raises(MnemoscopeError, match="^a process died once at the same work: it ended with code 7; what was"):
         list(Processes(1, retries=0).run("dying_work:work", [{"file": str(tmp_path / "c"), "deaths": 9}]))
+
+
+def drive(study, root, workers):
+    """Run a study as one of several drivers; return whether all of it was done."""
+    return len(list(execute(study.plan("smoke"), root, workers=workers))) == len(study.plan("smoke"))
+
+
+@pytest.mark.slow
+def test_two_drivers_on_one_folder_share_the_work(tmp_path):
+    study = small_study(6, iterations=40)
+    list(execute(study.plan("smoke"), tmp_path / "whole"))
+    drivers = [in_child(drive, study, tmp_path / "many", Processes(1)) for _ in range(2)]
+    assert [ended(one) for one in drivers] == [0, 0]
+    assert numbers(study, tmp_path / "many") == numbers(study, tmp_path / "whole")
+
+
+def test_a_run_that_another_command_has_is_one_line(tmp_path):
+    study = small_study(1, iterations=4)
+    (spec,) = study.plan("smoke")
+    with (
+        runs.open(spec.content, folder=tmp_path / run_name(spec), kind="study"),
+        pytest.raises(UserError, match=r"study-\w+.*process \d+") as caught,
+    ):
+        list(execute([spec], tmp_path))
+    assert "\n" not in str(caught.value)
+    assert drive(study, tmp_path, None)
 
 
 @pytest.mark.heavy

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 import mnemoscope as ms
 from mnemoscope.measures.dynamics import Dynamics
-from mnemoscope.measures.trajectory import constant_jacobians
+from mnemoscope.measures.trajectory import constant_jacobians, drive
 
 MEASURED = {
     "network_fisher_memory": {"longest": 32, "trajectories": 2, "washout": 10},
@@ -137,3 +137,29 @@ def test_resources_of_a_memory_that_grows_say_that_it_does():
     found = ms.measures.resources(ms.nn.NetworkSpec("memrnn", hidden_size=4).build(), lengths=(4, 8, 16), repeats=1)
     assert found.state_size is None
     assert found.assumptions[0] == "steps are those of a memory with room for 16"
+
+
+def test_measures_that_ask_for_the_same_trajectories_share_them():
+    flow = Dynamics.of(ms.nn.GRU(1, 4))
+    asked = {"steps": 5, "trajectories": 2, "scale": 1.0, "washout": 3}
+    generators = [torch.Generator().manual_seed(seed) for seed in (0, 0, 1)]
+    first, again, other = (drive(flow, **asked, generator=each) for each in generators)
+    assert again.states is first.states
+    assert torch.equal(torch.randn(3, generator=generators[0]), torch.randn(3, generator=generators[1]))
+    assert not torch.equal(other.inputs, first.inputs)
+    fresh = drive(Dynamics.of(ms.nn.GRU(1, 4)), **asked, generator=torch.Generator().manual_seed(0))
+    assert torch.equal(fresh.inputs, first.inputs)
+    longer = drive(flow, **{**asked, "steps": 6}, generator=torch.Generator().manual_seed(1))
+    assert len(longer.states) == 7
+
+
+def test_what_is_read_of_a_state_is_where_its_matrix_has_ones():
+    for name in ("lstm", "relrnn", "urnn"):
+        flow = Dynamics.of(ms.nn.create(name, input_size=1, hidden_size=4), "a measure", differentiable=False)
+        like = flow.start(1)
+        flat = flow.flatten(like)
+
+        def pick(flat, flow=flow, like=like):
+            return flow.flatten(flow.network.readout_state(flow.unflatten(flat, like))).squeeze(0)
+
+        assert torch.equal(flow.readout(), torch.func.jacrev(pick)(flat).squeeze(1))

@@ -129,6 +129,40 @@ def test_an_output_of_the_old_state_through_the_adapter():
     assert torch.allclose(same(x)[0], torch.stack(wanted), atol=1e-10)
 
 
+def test_closed_forms_of_crafted_systems():
+    """Gramians of diagonal systems are Cauchy matrices; a rotation, a nilpotent and a complex one by the operator."""
+    a, b, c = np.array([0.9, 0.5, -0.3, 0.1]), np.array([1, 2, 0.5, 1.0]), np.array([1, -1, 2, 0.3])
+    cauchy = 1 / (1 - np.outer(a, a))
+    P, Q = np.outer(b, b) * cauchy, np.outer(c * a, c * a) * cauchy
+    found = hankel_singular_values(np.diag(a), b, c)  # vectors are one input, one output
+    assert found.values == pytest.approx(np.sort(np.sqrt(np.linalg.eigvals(P @ Q).real))[::-1], rel=1e-9)
+    assert found.radius == pytest.approx(0.9)
+    random = np.random.default_rng(0)
+    turn = 0.95 * np.array([[np.cos(0.7), -np.sin(0.7)], [np.sin(0.7), np.cos(0.7)]])
+    spin = np.diag([0.8 * np.exp(0.5j), 0.6j]) + np.array([[0, 1], [0, 0]])
+    for W, d, o in ((turn, 1, 1), (3 * np.triu(random.standard_normal((6, 6)), 1), 2, 3), (spin, 1, 2)):
+        U, C = random.standard_normal((len(W), d)), random.standard_normal((o, len(W)))
+        U, C = (U + 1j * U[::-1], C + 2j) if np.iscomplexobj(W) else (U, C)
+        wanted = np.linalg.svd(dense(W, U, C, 300, 300))[1][: len(W)]
+        assert hankel_singular_values(W, U, C).values == pytest.approx(wanted, rel=1e-9, abs=1e-12)
+
+
+def test_a_delay_line_read_at_every_place():
+    """The pulse is seen n - 1, n - 2, .. more times: values are roots of whole numbers."""
+    found = hankel_singular_values(np.diag(np.ones(4), -1), np.eye(5)[:, :1], np.eye(5))
+    assert found.values == pytest.approx(np.sqrt([4, 3, 2, 1, 0]), abs=1e-12)
+
+
+def test_the_radius_of_a_matrix_that_is_far_from_normal():
+    """Norms of powers would say 0.95 and 1.016."""
+    block = np.diag(np.ones(5), 1)
+    assert hankel_singular_values(0.9 * np.eye(6) + block).radius == pytest.approx(0.9, abs=2e-3)
+    with pytest.raises(UserError, match=r"got one of about 1\.0[01]"):
+        hankel_singular_values(1.01 * np.eye(6) + block)
+    with pytest.raises(UserError, match=r"powers of W below 1e100, got larger ones \(its spectral radius is 0\.5\)"):
+        hankel_singular_values([[0.5, 1e101], [0, 0.5]])
+
+
 @pytest.mark.parametrize(
     ("call", "said"),
     [

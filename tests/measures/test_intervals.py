@@ -51,9 +51,12 @@ def test_bounds_of_a_large_spectrum_are_bounds():
     inside = []
     for _, layer in networks(96, 3):
         truth, found = spectrum(layer), spectrum(layer, certified=8)
+        # Weights in single precision are orthogonal to 1e-7: their powers grow by that with every step, and each of
+        # both ways looks at some of these powers only.
+        slack = 1e-6 if truth.stability == "marginal" else 1e-9
         inside.append(
-            found.kreiss <= truth.kreiss * (1 + 1e-6)
-            and found.amplification <= truth.amplification * (1 + 1e-6)
+            found.kreiss <= truth.kreiss * (1 + slack)
+            and found.amplification <= truth.amplification * (1 + slack)
             and found.radius == pytest.approx(truth.radius, rel=1e-6)
             and found.numerical_radius <= truth.numerical_radius * (1 + 1e-9)
         )

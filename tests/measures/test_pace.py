@@ -32,7 +32,11 @@ def test_fading_is_the_rate_of_a_linear_network(radius):
     found = pace_of(Dynamics.of(delay(radius)))
     assert found.fading == pytest.approx(-math.log(radius), abs=1e-6)
     assert found.linear
-    assert not pace_of(Dynamics.of(ms.nn.GRU(1, 3))).linear
+    nonlinear, gated = (pace_of(Dynamics.of(ms.nn.create(name, 1, 3))) for name in ("gru", "mingru"))
+    assert not nonlinear.linear
+    assert not nonlinear.gated
+    assert not gated.linear
+    assert gated.gated
 
 
 def test_lags_until_a_curve_settles():

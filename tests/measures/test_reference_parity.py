@@ -7,7 +7,7 @@ from torch import nn
 import mnemoscope as ms
 from mnemoscope.core.errors import UserError
 from mnemoscope.measures import reference_parity
-from mnemoscope.measures.parity.weights import gates_of
+from mnemoscope.measures.parity.gates import gates_of
 
 
 class Cell(nn.Module):
@@ -58,7 +58,21 @@ def test_a_gate_with_another_bias_is_named(hidden):
 
 @pytest.mark.parametrize(
     ("name", "gate"),
-    [("W_f", "f"), ("module.Uz", "z"), ("cell.x2f.weight", "f"), ("forget_gate.bias", "forget"), ("b_i", "i")],
+    [
+        ("W_f", "f"),
+        ("module.Uz", "z"),
+        ("cell.x2f.weight", "f"),
+        ("forget_gate.bias", "forget"),
+        ("b_i", "i"),
+        ("W_r", "r"),
+        ("W_ir", "r"),
+        ("b_hr", "r"),
+        ("hn.weight", "n"),
+        ("U_u", "u"),
+        ("u.weight", "u"),
+        ("i.bias", "i"),
+        ("R_z", "z"),
+    ],
 )
 def test_names_of_gates(name, gate):
     assert list(gates_of({name: torch.zeros(3, 3)}, 3)) == [gate]
@@ -93,3 +107,117 @@ def test_what_cannot_be_matched_is_listed_on_both_sides():
         reference_parity(ms.nn.GRU(2, 4), Cell())
     with pytest.raises(UserError, match="one input_shape"):
         reference_parity(ms.nn.RNN(2, 4), ms.nn.RNN(3, 4))
+
+
+# A difference in one gate, as strangers write their cells ----------------------------------------------
+
+
+class Gated(nn.Module):
+    """A GRU cell with one matrix for each gate, and options for what implementations disagree about."""
+
+    def __init__(self, hidden=4, before=False, swap=False, bias=0.0, flip=False, candidate=torch.tanh, late=False):
+        super().__init__()
+        self.input_size, self.hidden_size = 2, hidden
+        self.before, self.swap, self.bias, self.flip, self.candidate, self.late = (
+            before,
+            swap,
+            bias,
+            flip,
+            candidate,
+            late,
+        )
+        for gate in "rzn":
+            setattr(self, f"W_{gate}", nn.Parameter(0.7 * torch.randn(hidden, 2)))
+            setattr(self, f"U_{gate}", nn.Parameter(0.7 * torch.randn(hidden, hidden)))
+            setattr(self, f"b_{gate}", nn.Parameter(0.7 * torch.randn(hidden)))
+
+    def forward(self, x, h=None):
+        h = x.new_zeros(len(x), self.hidden_size) if h is None else h
+        r, z = (x @ getattr(self, f"W_{k}").T + h @ getattr(self, f"U_{k}").T + getattr(self, f"b_{k}") for k in "rz")
+        r, z = torch.sigmoid(r), torch.sigmoid(z + self.bias)
+        r, z = (z, r) if self.swap else (r, z)
+        seen = (r * h) @ self.U_n.T if self.before else r * (h @ self.U_n.T)
+        n = self.candidate(x @ self.W_n.T + seen + self.b_n)
+        new = z * n + (1 - z) * h if self.flip else (1 - z) * n + z * h
+        return (h if self.late else new), new
+
+
+class Packed(nn.Module):
+    """An LSTM cell with its gates in one matrix."""
+
+    def __init__(self, hidden=4, forget=0.0, swap=False, late=False, cell=torch.tanh, out=torch.sigmoid):
+        super().__init__()
+        self.input_size, self.hidden_size = 2, hidden
+        self.forget, self.swap, self.late, self.cell, self.out = forget, swap, late, cell, out
+        self.weight_ih = nn.Parameter(0.6 * torch.randn(4 * hidden, 2))
+        self.weight_hh = nn.Parameter(0.6 * torch.randn(4 * hidden, hidden))
+        self.bias = nn.Parameter(0.6 * torch.randn(4 * hidden))
+
+    def forward(self, x, state=None):
+        zero = x.new_zeros(len(x), self.hidden_size)
+        h, c = (zero, zero) if state is None else state
+        i, f, g, o = (x @ self.weight_ih.T + h @ self.weight_hh.T + self.bias).chunk(4, -1)
+        i, f = (f, i) if self.swap else (i, f)
+        new = torch.sigmoid(f + self.forget) * c + torch.sigmoid(i) * self.cell(g)
+        h = self.out(o) * torch.tanh(c if self.late else new)
+        return h, (h, new)
+
+
+class Joined(nn.Module):
+    """An LSTM cell of one linear map for each gate, of inputs and state side by side."""
+
+    def __init__(self, hidden=4, coupled=False):
+        super().__init__()
+        self.input_size, self.hidden_size, self.coupled = 2, hidden, coupled
+        self.f, self.i, self.g, self.o = (nn.Linear(2 + hidden, hidden) for _ in range(4))
+
+    def forward(self, x, state=None):
+        zero = x.new_zeros(len(x), self.hidden_size)
+        h, c = (zero, zero) if state is None else state
+        both = torch.cat([x, h], -1)
+        f = torch.sigmoid(self.f(both))
+        i = 1 - f if self.coupled else torch.sigmoid(self.i(both))
+        c = f * c + i * torch.tanh(self.g(both))
+        h = torch.sigmoid(self.o(both)) * torch.tanh(c)
+        return h, (h, c)
+
+
+PACKED = {name: f"gate {k} of 4 ({name}, in torch's order)" for k, name in enumerate("ifgo", 1)}
+
+
+@pytest.mark.parametrize("hidden", [4, 8])
+@pytest.mark.parametrize(
+    ("cell", "changed", "gates", "together"),
+    [
+        (Gated, {"before": True}, ("r",), False),  # Cho's reset gate against that of cuDNN
+        (Gated, {"swap": True}, ("r", "z"), True),
+        (Gated, {"bias": 1.0}, ("z",), False),
+        (Gated, {"flip": True}, ("z",), False),
+        (Gated, {"candidate": torch.relu}, ("n",), False),
+        (Gated, {"late": True}, (), False),  # the old state for the new one is no matter of gates
+        (Packed, {"forget": 1.0}, (PACKED["f"],), False),
+        (Packed, {"swap": True}, (PACKED["i"], PACKED["f"]), True),
+        (Packed, {"cell": torch.sigmoid}, (PACKED["g"],), False),
+        (Packed, {"out": nn.functional.hardsigmoid}, (PACKED["o"],), False),
+        (Packed, {"late": True}, (), False),
+        (Joined, {"coupled": True}, ("f", "i"), True),
+    ],
+)
+def test_the_one_gate_that_differs(cell, changed, gates, together, hidden):
+    torch.manual_seed(0)
+    found = reference_parity(cell(hidden), cell(hidden, **changed))
+    assert not found.agree
+    assert (found.gates, found.together) == (gates, together), found.remaining
+    assert all(gate in str(found) for gate in gates)
+
+
+def test_weights_are_as_they_were_when_the_gate_is_found():
+    torch.manual_seed(0)
+    one, other = Gated(), Gated(before=True)
+    before = [{k: v.clone() for k, v in each.state_dict().items()} for each in (one, other)]
+    reference_parity(one, other)
+    assert all(
+        torch.equal(v, each.state_dict()[k])
+        for each, kept in zip((one, other), before, strict=True)
+        for k, v in kept.items()
+    )

@@ -58,6 +58,15 @@ def test_a_linear_network_tends_to_its_hankel_values():
     assert found.singular_values[:5] == pytest.approx(hankel_singular_values(network).values, rel=1e-8)
 
 
+def test_given_matrices_of_a_delay_line():
+    """A pulse that comes out four steps later is in four numbers of five; read everywhere, in as many."""
+    line, pulse = np.diag(np.ones(4), -1), np.eye(5)[:, :1]
+    for C, values in ((np.eye(5)[-1:], [1, 1, 1, 1]), (np.eye(5), [2, 3**0.5, 2**0.5, 1])):
+        found = effective_state_size(ms.nn.LinearSystem.of(line, pulse, C), horizon=30, tolerance=1e-9)
+        assert (found.total, found.state_size) == (4, 5)
+        assert found.singular_values[:4] == pytest.approx(values)
+
+
 def test_units_in_other_scales_and_orders_change_nothing():
     W, U, C = system(5, seed=6)
     scale, order = np.diag([1e3, 1.0, 1e-3, 10.0, 0.1]), np.eye(5)[[3, 1, 0, 4, 2]]

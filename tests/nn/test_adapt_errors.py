@@ -110,6 +110,11 @@ def test_no_tensor_comes_back(value, shown):
     )
 
 
+def test_outputs_that_change_their_width_are_told_in_one_line():
+    """The first step, which starts by itself, gave another width than the others."""
+    refuse("^Cell must return outputs of one shape at every step, got", cell(lambda s, x, h: h[:, :4]))
+
+
 def test_batch_and_time_must_stay():
     refuse(
         r"^Cell must keep the batch, here of 11, got a tensor of shape \(10, 5\)", cell(lambda s, x, h: h[1:]), "cell"
@@ -343,3 +348,12 @@ def test_the_documentation_names_every_option():
     )
     code = ms.adapt.__kwdefaults__
     assert table == {"kind", *code}
+
+
+def test_a_module_without_memory_is_refused_and_an_adapted_one_is_filled():
+    with pytest.raises(ValueError, match=r"got 'weight_ih_l0' on the meta device; call module\.to_empty"):
+        ms.adapt(torch.nn.GRU(3, 4, device="meta"))
+    full, empty = ms.adapt(torch.nn.GRU(3, 4)), ms.adapt(torch.nn.GRU(3, 4)).to("meta")
+    empty.load_state_dict(full.state_dict(), assign=True)
+    x = torch.randn(5, 2, 3)
+    torch.testing.assert_close(empty(x), full(x), rtol=0, atol=0)

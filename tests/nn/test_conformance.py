@@ -143,21 +143,34 @@ def tier(name, check):
     return [pytest.mark.slow] if check.__name__ == "check_export" and name not in QUICKLY_EXPORTED else []
 
 
-CASES = [
-    pytest.param(name, check, id=f"{name}-{check.__name__}", marks=tier(name, check))
-    for name in FACTORIES
-    for check in CHECKS
-    if applies(name, check)
-]
+# One test for each theme: a failure names every check of it that a network fails.
+THEMES = {}
+for _name in FACTORIES:
+    for _check in CHECKS:
+        if applies(_name, _check):
+            _alone = _check.__name__ in ("check_compile", "check_export")
+            _theme = _check.__name__ if _alone else _check.__module__.rpartition(".")[2]
+            THEMES.setdefault((_name, "options" if _name in VARIANTS and not _alone else _theme), []).append(_check)
 
 
-@pytest.mark.parametrize(("name", "check"), CASES)
-def test_network_keeps_the_contract(name, check):
+@pytest.mark.parametrize(
+    ("name", "checks"),
+    [
+        pytest.param(name, checks, id=f"{name}-{theme}", marks=tier(name, checks[0]))
+        for (name, theme), checks in THEMES.items()
+    ],
+)
+def test_network_keeps_the_contract(name, checks, every):
+    every({check.__name__: check for check in checks}, lambda check: keeps(name, check))
+
+
+def keeps(name, check):
+    """Nothing may be skipped, but bfloat16 of complex numbers."""
     if name in COMPLEX and check.__name__ == "check_bfloat16":
         with pytest.raises(Skipped, match="must be float32 or float64"):
             check(FACTORIES[name])
     else:
-        check(FACTORIES[name])  # nothing may be skipped
+        check(FACTORIES[name])
 
 
 CLASSIFIERS = {name: ms.nn.get(name) for name in ms.nn.names("classifier")} | {
@@ -167,11 +180,22 @@ CLASSIFIERS = {name: ms.nn.get(name) for name in ms.nn.names("classifier")} | {
 }
 
 
-@pytest.mark.parametrize("check", STATELESS_CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("name", CLASSIFIERS)
-def test_classifier_keeps_the_contract(name, check):
-    if check.__name__ == "check_answers_causal":
-        with pytest.raises(Skipped, match="answers once"):
+def test_classifier_keeps_the_contract(name, every):
+    def keeps(check):
+        if check.__name__ == "check_answers_causal":
+            with pytest.raises(Skipped, match="answers once"):
+                check(StatelessSubject(CLASSIFIERS[name]))
+        else:
             check(StatelessSubject(CLASSIFIERS[name]))
-    else:
-        check(StatelessSubject(CLASSIFIERS[name]))
+
+    every({check.__name__: check for check in STATELESS_CHECKS}, keeps)
+
+
+def test_every_failure_is_named(every):
+    def odd(number):
+        assert number % 2
+
+    with pytest.raises(ExceptionGroup, match="2 of 3 fail") as raised:
+        every({"one": 1, "two": 2, "four": 4}, odd)
+    assert [error.__notes__ for error in raised.value.exceptions] == [["of two"], ["of four"]]

@@ -400,9 +400,22 @@ def poisoned():
     return layer
 
 
+def test_2rnn_keeps_its_size_where_its_tensor_starts_by_fan_in():
+    signs = torch.sign(torch.randn(20, 200, 5, generator=torch.Generator().manual_seed(1)))
+    sizes = {}
+    for init in ("uniform", "fan-in"):
+        layers = [make("2rnn", layers=1, d=5, n=5, seed=seed, nonlinearity="identity", init=init) for seed in range(8)]
+        with torch.no_grad():
+            sizes[init] = [float(layer(signs.double())[0][-1].square().mean()) for layer in layers]
+        bound = {"uniform": 5, "fan-in": 25}[init] ** -0.5
+        assert 0.9 * bound < max(float(layer.weight_bilinear_l0.detach().abs().max()) for layer in layers) < bound
+    assert max(sizes["fan-in"]) < 10 < 100 < min(sizes["uniform"])
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
+        (lambda: make("2rnn", init="orthogonal"), "init must be 'uniform' or 'fan-in'"),
         (
             lambda: evaluate(ms.nn.MIRNN(3, 4)),
             "evaluate needs a polynomial network, and the nonlinearity 'tanh' is none",

@@ -14,12 +14,6 @@ PAGE = Path(__file__).parents[2] / "docs" / "swapping.md"
 EXPORTED = ["rnn", "exprnn", "nnrnn", "lstm", "gru", "goru", "rac", "lru", "mingru", "gla", "deltanet"]
 
 
-@pytest.fixture(autouse=True)
-def nothing_compiled_before():
-    """What other tests compiled for one length makes torch's scan refuse a graph of any length."""
-    torch._dynamo.reset()
-
-
 def test_every_line_of_the_page_runs():
     flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
     failed, tried = doctest.testfile(str(PAGE), module_relative=False, optionflags=flags)
@@ -52,6 +46,16 @@ def test_without_gradients_a_layer_is_exported_for_any_length_and_batch(name):
             torch.testing.assert_close(tree_leaves(program(x)), tree_leaves(layer(x)), atol=1e-5, rtol=1e-4)
 
 
+def test_exports_of_one_length_leave_others_any_length():
+    shapes = ({0: torch.export.Dim("steps", min=2), 1: torch.export.Dim("batch", min=2)},)
+    with torch.no_grad():
+        for steps in (3, 4):  # what torch's scan compiles for these is not what an export of any length may find
+            torch.export.export(small("rnn"), (torch.randn(steps, 2, 3),))
+        for steps in (3, 4):
+            program = torch.export.export(small("rnn"), (torch.randn(steps, 2, 3),), dynamic_shapes=shapes).module()
+            assert program(torch.randn(9, 5, 3))[0].shape == (9, 5, 4)
+
+
 def test_an_exported_memory_that_is_full_gives_nan():
     layer = small("memrnn")
     shapes = ({0: torch.export.Dim("steps", min=2)},)
@@ -74,6 +78,17 @@ def test_a_trace_is_right_for_its_length_and_refuses_others(name):
     else:
         with pytest.raises(Exception, match="this layer was traced for 3 steps, got 5: use torch.export"):
             traced(other)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("dtype", "ulps"), [(torch.float32, 4), (torch.bfloat16, 4)])
+@pytest.mark.parametrize("name", ["rnn", "exprnn", "lstm", "gru", "goru"])
+def test_a_trace_is_the_layer_to_rounding(name, dtype, ulps):
+    """The trace keeps the plain loop, the layer runs the fused one: sums are of another order."""
+    layer, x = small(name).to(dtype), torch.randn(3, 2, 3).to(dtype)
+    traced = torch.jit.trace(layer, (x,), check_trace=False)
+    found, wanted = traced(2 * x)[0], layer(2 * x)[0]
+    assert (found - wanted).abs().max() <= ulps * torch.finfo(dtype).eps * wanted.abs().max().clamp(min=1)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -141,3 +156,15 @@ def test_a_layer_compiles_in_one_graph(name):
 def test_scripting_is_refused_in_one_line():
     with pytest.raises(ValueError, match=r"^RNN cannot be scripted by torch\.jit\.script: use torch\.export\.export$"):
         torch.jit.script(ms.nn.RNN(3, 4))
+
+
+@pytest.mark.parametrize("name", ["exprnn", "scornn", "nnrnn", "urnn"])
+def test_a_state_that_is_carried_on_grows_with_the_root_of_time_unless_phi_saturates(name):
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(1600, 64, 3, generator=generator)
+    keeps, bounds = (ms.nn.create(name, 3, 16, nonlinearity=phi, generator=generator) for phi in ("identity", "tanh"))
+    with torch.no_grad():
+        y, bounded = keeps(x)[0].square().sum(-1).mean(1), bounds(x)[0]
+    assert 3 < y[1599] / y[399] < 5  # |h|^2 adds up: 4 times as many steps
+    assert bounded.abs().max() <= 1
+    assert (keeps.saturates, bounds.saturates) == (False, True)

@@ -288,3 +288,18 @@ def test_complex_layers_compute_in_float32_under_autocast(name):
     assert y.dtype == torch.float32
     torch.testing.assert_close(y, layer(x.bfloat16().float())[0])
     assert again.isfinite().all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_under_autocast_a_step_is_that_of_a_sequence(name):
+    """Both compute in the type of the input, none of the step's products is rounded behind its back."""
+    layer = build(name)
+    dtypes = [torch.float32] if layer.field == "complex" else [torch.float32, torch.bfloat16]
+    for dtype in dtypes:
+        x = torch.randn(1, 2, *layer.input_shape, dtype=dtype)
+        with torch.autocast("cpu", torch.bfloat16), torch.no_grad():
+            state = layer.init_state(2, dtype=dtype)
+            y, _ = layer(x, state)
+            for step in (layer.step, layer.stepper()):
+                assert step(x[0], state)[0].dtype == dtype
+                torch.testing.assert_close(step(x[0], state)[0], y[0])

@@ -8,13 +8,14 @@ from fractions import Fraction
 
 import pytest
 import torch
-from tests.profiles.fake_sections import fail, make, number, only, refuse
+from tests.profiles.fake_sections import TRUE, fail, make, number, only, refuse
 
 from mnemoscope.core.errors import UserError
 from mnemoscope.nn import NetworkSpec
 from mnemoscope.profiles import Measurement, Scalar, crew
 from mnemoscope.profiles.drawing import spoken
 from mnemoscope.profiles.plan import Plan
+from mnemoscope.profiles.profiling import Profiling
 from mnemoscope.profiles.quantity import Axis, Quantity
 from mnemoscope.profiles.results import Store
 from mnemoscope.profiles.row import Estimate
@@ -223,6 +224,29 @@ def test_by_default_measuring_has_a_ceiling_and_ends_after_three_seeds():
     assert [len(row["parts"][name]["scalars"]["total"]["seeds"]) for name in "ab"] == [5, 5]
 
 
+@pytest.mark.parametrize(("seconds", "count"), [(1.0, 5), (2.0, 0)])
+def test_references_that_are_measured_take_a_quarter_of_the_time_or_are_left_out(seconds, count, tmp_path, monkeypatch):
+    monkeypatch.setenv("MNEMOSCOPE_CACHE", str(tmp_path))
+    axis = Axis(name="x", says="{value}", column="x", place=1)
+    judged = Quantity(name="total", title="total", better="higher", floor=0.1, axis=axis, section="a")
+    with only(make("a", 1, number(), seconds=seconds, quantities=(judged,)), make("b", 2, number(), seconds=44.0)):
+        work = Profiling([NetworkSpec("rnn", hidden_size=16, input_size=2)], Settings(bounded=True))
+        assert work.runner.budget == 60.0
+        assert (0 if work.references is None else len(work.references.subjects)) == count  # three seeds each
+        assert work.runner.reserved == 3 * seconds * count
+        assert len(work.run("made by a test").references) == count
+
+
+def test_what_is_reserved_is_no_time_for_measuring():
+    with only(make("a", 1, number(), seconds=44.0)):
+        runner = Runner([RNN], Settings(bounded=True))
+        runner.reserved = 30.0
+        assert runner.expected_seconds() == 30.0
+        (row,) = runner.run()
+    said = "it needs about 44.0 s, and the budget of 60 s is used up, 30 s of it by references"
+    assert row.section("a").reason == said
+
+
 def test_training_is_no_part_of_the_ceiling():
     runner, (row,) = run(make("a", 1, number(), seconds=500.0, trains=True, once=True), bounded=True)
     assert row["parts"]["a"]["status"] == "done"
@@ -327,7 +351,7 @@ def test_processes_side_by_side_find_the_same_bits(monkeypatch):
     rows = []
     for processes in (1, 2):
         runner = Runner([spec], Settings(quick=True, seeds=2, processes=processes))
-        assert runner._side_by_side(runner.plan()) is (processes == 2)
+        assert runner._abreast(runner.plan()) == processes
         rows.append(runner.run()[0].to_dict())
     for part, found in rows[0]["parts"].items():
         if part == "card":  # it takes times
@@ -335,3 +359,20 @@ def test_processes_side_by_side_find_the_same_bits(monkeypatch):
         other = rows[1]["parts"][part]
         assert {**found, "seconds": 0} == {**other, "seconds": 0}
     assert rows[0]["settings"]["digests"] == rows[1]["settings"]["digests"]
+
+
+@pytest.mark.slow
+def test_large_states_side_by_side_find_the_same_bits(monkeypatch):
+    """Two processes, and one with all cores beside it: beyond 512 numbers threads would sum in another order."""
+    monkeypatch.setattr(crew, "_WORTH", 0.0)
+    monkeypatch.setattr(crew, "_BUSY", 1e9)
+    rows = []
+    for available in (1, 2):
+        monkeypatch.setattr(crew, "cores", lambda available=available: available)
+        with only(*(TRUE[name] for name in ("fisher", "gradients", "spectrum"))):
+            runner = Runner([NetworkSpec("rnn", hidden_size=600)], Settings(quick=True, seeds=1, processes=2))
+            assert runner._abreast(runner.plan()) == available
+            rows.append(runner.run()[0].to_dict()["parts"])
+    for part, found in rows[0].items():
+        assert found["status"] == "done"
+        assert {**found, "seconds": 0} == {**rows[1][part], "seconds": 0}

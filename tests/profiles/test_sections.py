@@ -209,3 +209,19 @@ def test_the_glossary_in_the_docs_is_that_of_the_sections_and_the_atlas():
     )
     judged = [each.axis for one in all_sections() for each in one.quantities if each.axis]
     assert all(axis.remedy for axis in judged)
+
+
+def test_the_band_of_a_share_stays_between_nothing_and_all():
+    """Two seeds that differ have an interval many times as wide: a chart of shares showed nothing else."""
+    from mnemoscope.profiles.results import merge, seed_result
+    from mnemoscope.profiles.section import SECTIONS, Measurement
+
+    section = SECTIONS["state"]()
+    found = {
+        seed: seed_result(section, Measurement(data={"share": shares}), 1.0)
+        for seed, shares in enumerate(([0.1, 0.9], [0.9, 0.2]))
+    }
+    data = merge(section, found, 2).data
+    assert data["share"] == [0.5, 0.55]
+    assert min(data["share_lower"]) >= 0
+    assert max(data["share_upper"]) == 1

@@ -100,7 +100,7 @@ def test_it_has_to_be_asked_for():
 
 
 def test_it_divides_its_minutes_and_seeds(asked, tmp_path):
-    Trained().run(None, context(minutes=10.0, folder=tmp_path))
+    Trained().run(None, context(minutes=17.5, folder=tmp_path))  # 10 of them are for this section
     assert [searches[0].task.name for searches, _ in asked] == [task.name for task in TASKS]
     # Every search took 0.1 minutes: what one leaves, the others get.
     assert [minutes for _, minutes in asked] == pytest.approx([10 / 5, 9.9 / 4, 9.8 / 3, 9.7 / 2, 9.6])
@@ -109,7 +109,7 @@ def test_it_divides_its_minutes_and_seeds(asked, tmp_path):
     assert {each["folder"] for each in settings} == {tmp_path / f"{task.name}-5000" for task in TASKS}
 
 
-@pytest.mark.parametrize(("minutes", "steps"), [(0.1, 500), (3.0, 1500), (10.0, 5000), (60.0, 5000)])
+@pytest.mark.parametrize(("minutes", "steps"), [(0.1, 500), (5.25, 1500), (17.5, 5000), (60.0, 5000)])
 def test_more_minutes_are_longer_trainings(asked, minutes, steps):
     result = Trained().run(None, context(minutes=minutes))
     assert all(searches[0].settings["iterations"] == steps for searches, _ in asked)
@@ -119,9 +119,9 @@ def test_more_minutes_are_longer_trainings(asked, minutes, steps):
 def test_networks_that_are_compared_have_equal_iterations_and_share_the_minutes(asked):
     contexts = [context(name=name, rivals=3) for name in ("rnn", "lstm", "irnn")]
     results = Trained().run_together([None] * 3, contexts)
-    assert {each.settings["iterations"] for searches, _ in asked for each in searches} == {1667}
+    assert {each.settings["iterations"] for searches, _ in asked for each in searches} == {952}
     assert all(len(searches) == 3 for searches, _ in asked)
-    assert asked[0][1] == pytest.approx(10 / 5)
+    assert asked[0][1] == pytest.approx(4 / 7 * 10 / 5)
     assert len({result.notes for result in results}) == 1
 
 
@@ -136,7 +136,9 @@ def test_minutes_that_no_level_fits_in_are_refused_before_anything_is_measured(t
     monkeypatch.setattr("mnemoscope.profiles.sections.trained._TRIED", (1, 2))
     assert _seconds_of_a_step(context()) >= 0
     monkeypatch.setattr("mnemoscope.profiles.sections.trained._seconds_of_a_step", lambda context: 0.01)
-    with pytest.raises(UserError, match=r"needs more minutes, got 0\.0001: one level of copying .*5 tasks"):
+    with pytest.raises(
+        UserError, match=r"needs more minutes, got 0\.0001, 5.7e-05 of them for this: one level of copying .*5 tasks"
+    ):
         ms.profile("rnn", hidden_size=4, quick=True, train_minutes=0.0001, html=tmp_path / "page.html")
     assert not (tmp_path / "page.html").exists()
 

@@ -100,6 +100,62 @@ def test_what_is_not_timed_has_the_declared_cost(timed, tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("fixed", "each", "size", "most"),
+    [(0.001, 0.001, 50, 50), (0.1, 0.1, 64, 16), (0.9, 0.001, 4000, 128), (0.0, 2.0, 32, 2), (3.0, 0.5, 1, 1)],
+)
+def test_long_steps_are_timed_with_fewer_sequences_and_continued_along_a_line(monkeypatch, fixed, each, size, most):
+    clock, asked = [0.0], []
+
+    def call(count):
+        asked.append(count)
+        clock[0] += fixed + each * count
+
+    monkeypatch.setattr(costs.time, "process_time", lambda: clock[0])
+    seconds, timed = costs._continued(call, size)
+    assert (timed, max(asked)) == (most, most)
+    assert seconds == pytest.approx(fixed + each * size)
+
+
+def test_where_files_are_missing_drawn_ones_stand_in_with_the_published_counts(monkeypatch, tmp_path):
+    monkeypatch.delenv("MNEMOSCOPE_DATA", raising=False)
+    small = {"network": "s4", "hidden_size": 4, "num_layers": 1, "options": {"order": 4, "block": True}, "seeds": [0]}
+    settings = {
+        **small,
+        "task": "scifar",
+        "task_settings": {"side": 4},
+        "readout": "mean",
+        "epochs": 3,
+        "batch_size": 50,
+    }
+    step, answer, epoch, validation, test = costs._timed(settings)
+    assert (epoch, test) == (900, 10_000)
+    assert validation == pytest.approx(5_000 / 900)  # once a pass
+    assert min(step, answer) > 0
+    cost = Estimates(tmp_path / "times").cost(Planned(RunSpec("fit", settings)), "paper")
+    assert (cost.source, cost.reason) == ("measured", "drawn files for scifar")
+
+
+@pytest.mark.parametrize(
+    ("task", "own", "sizes"),
+    [
+        ("pathfinder", {"side": 12, "dashes": 2}, (160_000, 20_000, 20_000)),
+        ("pathfinder", {"side": 12, "dashes": 2, "examples": 8000}, (8000, 1000, 1000)),
+        ("listops", {"longest": 30, "shortest": 5}, (96_000, 2_000, 2_000)),
+    ],
+)
+def test_sets_that_take_long_to_draw_are_counted_and_not_drawn(task, own, sizes):
+    small = {"network": "s4", "hidden_size": 4, "num_layers": 1, "options": {"order": 4, "block": True}, "seeds": [0]}
+    small |= {"input_size": 4} if task == "listops" else {}
+    begin = time.process_time()
+    found = costs._timed(
+        {**small, "task": task, "task_settings": own, "readout": "mean", "epochs": 2, "batch_size": 32}
+    )
+    epoch = math.ceil(sizes[0] / 32)
+    assert found[2:] == [epoch, pytest.approx(sizes[1] / epoch), sizes[2]]
+    assert time.process_time() - begin < 8
+
+
+@pytest.mark.parametrize(
     "name", ["depth-fig-6", "ziv-fig-3-1", "ziv-fig-1-2", "kerg-relational-comparison", "kerg-table-b-1"]
 )
 def test_steps_of_every_kind_are_timed(name, tmp_path):

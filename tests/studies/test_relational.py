@@ -44,7 +44,7 @@ def test_ahead_compares_case_by_case():
     nearer = [{**row, "accuracy": [one + (row["network"] == "B") for one in row["accuracy"]]} for row in rows]
     assert rule.judge(nearer, "paper").verdict == "not reproduced"
     assert rule.judge([{**row, "accuracy": row["accuracy"][:1]} for row in rows], "paper").verdict == UNDECIDED
-    assert rule.judge([], "paper").verdict == "not reproduced"
+    assert rule.judge([], "paper").verdict == UNDECIDED
     assert "79 at B, 90 at A (+11, 95% 11 to 11) in x; 50 at B, 60 at A" in rule.judge(rows, "paper").measured
 
 

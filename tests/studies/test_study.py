@@ -1,5 +1,6 @@
 """Studies: every run once, kept, shared, taken up again; verdicts that follow from the numbers."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from mnemoscope import studies
 from mnemoscope.core.errors import UserError
 from mnemoscope.report import render
+from mnemoscope.runs import OutOfBudget
 from mnemoscope.studies import SCALES, STUDIES, VERDICTS, Outcome, RunSpec
 from mnemoscope.studies.machinery import (
     EXECUTORS,
@@ -86,6 +88,25 @@ def test_budget_begins_no_new_run(tmp_path: Path, counted, monkeypatch: pytest.M
 def test_key_is_of_the_content() -> None:
     assert RunSpec("a", {"x": 1, "y": 2}).key == RunSpec("a", {"y": 2, "x": 1}).key
     assert RunSpec("a", {"x": 1}).key != RunSpec("b", {"x": 1}).key
+    assert RunSpec("a", {"x": 1}, "a look").key == RunSpec("a", {"x": 1}).key
+
+
+def test_an_interrupted_run_counts_the_time_of_all_its_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = iter(range(0, 10**6, 100))
+    monkeypatch.setattr("mnemoscope.studies.machinery.execution.time.monotonic", lambda: next(now))
+    tries = []
+
+    def run(settings, folder: Path):
+        tries.append(settings)
+        if len(tries) < 3:
+            raise OutOfBudget("stopped")
+        return {}
+
+    monkeypatch.setitem(EXECUTORS._entries, "stopped", run)
+    spec = RunSpec("stopped", {})
+    assert list(execute([spec], tmp_path)) == list(execute([spec], tmp_path)) == []
+    (outcome,) = execute([spec], tmp_path)
+    assert (len(tries), outcome.seconds) == (3, 300)
 
 
 @pytest.mark.parametrize("name", STUDIES.names())
@@ -204,7 +225,7 @@ def test_rules_are_data() -> None:
     apart = Holds(claim="c", left="one", relation="=", right="T", within=1.0, otherwise="published value wrong")
     found = apart.judge(ROWS, "laptop")
     assert (found.verdict, found.measured[:20]) == ("published value wrong", "held in 2 of 4 cases")
-    assert Holds(claim="c", left="one", relation="<", right="T").judge([], "laptop").verdict == "not reproduced"
+    assert Holds(claim="c", left="one", relation="<", right="T").judge([], "laptop").verdict == UNDECIDED
     trend = Holds(claim="c", left="one", relation="<", right="T", scaled=True)
     assert [trend.judge(ROWS, scale).verdict for scale in ("laptop", "paper")] == [VERDICTS[1], VERDICTS[0]]
     close = Holds(claim="c", left="one", relation=">=", right="T", within=2.0)
@@ -256,6 +277,15 @@ def test_groups_are_ranked_case_by_case() -> None:
     assert rule.judge([{**row, "score": []} for row in ROWS], "paper").measured == "mean score: nothing measured"
 
 
+def test_two_limits_at_the_most_that_was_tried_are_not_compared() -> None:
+    rows = [{"L": L, "limits": [at] * 3, "ended": at == 50} for L, at in ((1, None), (2, 50), (3, 50))]
+    rule = Ranked(claim="deeper copies longer", column="limits", by="L", groups=(1, 2, 3), ended="ended")
+    assert rule.judge(rows, "laptop").verdict == "not decided by these seeds"
+    assert replace(rule, ended="").judge(rows, "laptop").verdict == "not reproduced"
+    assert replace(rule, groups=(1, 2)).judge(rows, "laptop").verdict == "trend reproduced at smaller scale"
+    assert "the most that was tried" in rule.words()
+
+
 def test_displays_read_columns() -> None:
     words = {"name": "n", "title": "t", "alt": "a", "how": "h", "x_title": "x", "y_title": "y"}
     curves = CurvesOf(x="T", y="score", by="net", **words).drawing(ROWS)
@@ -279,12 +309,21 @@ def test_the_gallery_is_drawn_from_result_files(tmp_path: Path) -> None:
     study = STUDIES["ziv-theorem-1"]
     outcomes = list(execute(study.plan("smoke"), tmp_path / "runs"))
     finding = study.analyse(outcomes, "smoke")
-    file = save_result(study, finding, "smoke", facts_of(outcomes), tmp_path / "gallery")
+    file = save_result(study, finding, "smoke", outcomes, tmp_path / "gallery")
     assert [dict(row) for row in read_result(file).rows] == [dict(row) for row in finding.rows]
     written = {path.name for path in draw_gallery(tmp_path / "gallery", STUDIES.__getitem__)}
     assert written == {"README.md", "ziv-theorem-1.html", "ziv-theorem-1.svg"}
     overview = (tmp_path / "gallery" / "README.md").read_text()
     assert "| Theorem 1, depth 1: exactly min(R, M^(T/2)) | held in 2 of 2 cases | reproduced |" in overview
+    verdicts = [part.verdict for part in finding.parts]
+    counts = " | ".join(str(verdicts.count(verdict)) for verdict in VERDICTS)
+    heading = "#ziv-theorem-1-depth-and-the-memory-of-arithmetic-circuits"
+    assert f"| Ziv | {counts} | [ziv-theorem-1]({heading}) |" in overview
+    assert all(f"- {caveat}" in overview for caveat in study.caveats)
+    assert "in the 1 studies that recorded it" in overview
+    file.write_text(file.read_text().replace('"seconds"', '"minutes"'))
+    with pytest.raises(UserError, match="lacks seconds: `mnemoscope study run ziv-theorem-1 --save"):
+        draw_gallery(tmp_path / "gallery", STUDIES.__getitem__)
     file.write_text("{}")
     with pytest.raises(UserError, match="is not a result of a study: its schema must be"):
         draw_gallery(tmp_path / "gallery", STUDIES.__getitem__)

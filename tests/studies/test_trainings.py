@@ -24,6 +24,15 @@ def test_validation_chooses_the_rate_of_every_seed(tmp_path: Path) -> None:
     assert found["parameters"] == 6 * 5 + 6 * 6 + 6 + 5 * 6 + 5
 
 
+def test_a_look_at_every_seed_keeps_the_numbers_of_each(tmp_path: Path) -> None:
+    settings = COMMON | {"network": "nnrnn", "task": "lag-copy", "task_settings": {"lag": 1, "length": 4}}
+    settings |= {"iterations": 1, "lr": 1e-3, "looks": {"theta": {"every": True}}}
+    found = train(settings, tmp_path)["theta"]
+    assert found["every"]["narrow"][0] == found["narrow"] != found["every"]["narrow"][1]
+    assert len(found["every"]["gamma"]) == 2
+    assert "map" not in found["every"]
+
+
 def test_a_budget_of_parameters_is_the_document_s(tmp_path: Path) -> None:
     settings = COMMON | {"network": "scornn", "num_layers": 2, "task": "copying", "iterations": 1, "seeds": [0]}
     settings |= {"task_settings": {"delay": 0, "symbols": 30, "alphabet": 32}, "parameters": 2**13, "count": "all"}

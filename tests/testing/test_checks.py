@@ -1,5 +1,7 @@
 """Each check finds the networks that break what it checks, and says so in one sentence."""
 
+import logging
+
 import pytest
 import torch
 from broken_networks import BROKEN
@@ -30,3 +32,24 @@ def test_checks_leave_the_global_generator_alone():
     for name in ("check_batched", "check_generator", "check_reset_parameters"):
         BY_NAME[name](Spiral)
     assert torch.equal(before, torch.get_rng_state())
+
+
+class Looks(torch.nn.Module):
+    """Decides on a value, which no graph can."""
+
+    def __init__(self, input_size, hidden_size):
+        super().__init__()
+        self.input_size, self.u = input_size, torch.nn.Linear(input_size, hidden_size)
+
+    def forward(self, input, hx=None):
+        if self.u(input).sum().item() > 1e9:
+            raise OverflowError
+        return self.u(input), input[:1]
+
+
+def test_what_torch_prints_of_a_graph_that_it_cannot_make_is_not_shown(capfd, caplog):
+    with pytest.raises(CheckFailed, match=r"^Looks fails check_export: [^\n]*GuardOnDataDependentSymNode[^\n]*$"):
+        BY_NAME["check_export"](Looks)
+    BY_NAME["check_compile"](Looks)
+    assert capfd.readouterr() == ("", "")
+    assert not [record for record in caplog.records if record.levelno >= logging.WARNING]

@@ -452,7 +452,7 @@ DECLARED = {
     **{key: {FIXED, SOLVABLE} for key in ["lru", "s4", "s4d"]},
     "retnet": {FIXED, SOLVABLE, "recall-keys"},
     **{key: {POSITIVE, "recall-keys", "recall-delta-rule"} for key in ["deltanet", "gated-deltanet"]},
-    "rwkv7": {"recall-keys"},
+    "rwkv7": {POSITIVE, "recall-keys"},
     **{key: set() for key in ["slstm", "gru", "transformer"]},
 }
 
@@ -490,6 +490,19 @@ def test_transitions_are_what_is_declared(name):
         values = torch.linalg.eigvals(torch.func.jacrev(after)(flat, x))
         assert values.imag.abs().max() < 1e-9
         assert values.real.min() > -1e-9
+
+
+def test_negative_eigenvalues_of_rwkv7_fade():
+    """However its weights are drawn: real, above -0.455, and some of them negative."""
+    layer = ms.nn.create("rwkv7", input_size=2, hidden_size=4, heads=1, dtype=torch.float64)
+    generator = torch.Generator().manual_seed(0)
+    for weight in layer.parameters():
+        weight.data += 3 * torch.randn(weight.shape, generator=generator, dtype=torch.float64)
+    found = measures.tracking_gate(layer, scale=3.0)
+    assert -0.455 < found.least < -0.2
+    assert found.imaginary < 1e-6
+    assert found.radius < 1
+    assert {(each.theorem, each.holds) for each in found.excluded} == {(POSITIVE, "for all weights")}
 
 
 # Others ----------------------------------------------------------------------------------------------------------

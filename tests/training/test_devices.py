@@ -37,7 +37,7 @@ LOOKS = {
     "relrnn": "as memlstm",
     "sab": "as memlstm",
 }
-"""Networks that read a few numbers once a forward pass, however long it is, and why."""
+"""Networks that read a number or two once a forward pass, however long it is, and why."""
 
 COPY = ms.tasks.create("copy", delay=5)
 FREE = [name for name in ms.nn.names("recurrent") if name not in {*SHAPED, *LOOKS}]
@@ -130,7 +130,7 @@ def test_what_is_read_does_not_grow_with_the_steps(name):
         with Reads() as reads:
             step.advance(batch)
         counts.append(reads.count)
-    assert counts[0] == counts[1] <= 12, LOOKS[name]
+    assert counts[0] == counts[1] <= (3 if name == "sab" else 2), LOOKS[name]  # one of the mask, where it was drawn
 
 
 @pytest.mark.parametrize("name", ["copy", "listops"])
@@ -183,19 +183,21 @@ def test_a_batch_is_drawn_without_a_loop_over_sequences(name):
     assert counts[0] == counts[1]
 
 
-@pytest.mark.parametrize(
-    ("name", "task", "readout"),
-    [("rnn", COPY, "linear"), ("lstm", COPY, "linear"), ("mamba", COPY, "linear"), ("transformer", COPY, "linear"),
-     ("gla", COPY, "linear"), ("gru", ms.tasks.create("listops", longest=24, shortest=3), "mean")],
-)  # fmt: skip
-def test_losses_in_bfloat16_are_those_in_float32(name, task, readout):
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", [*FREE, *LOOKS, *SHAPED, *RELATIONAL, "gru on listops"])
+def test_losses_in_bfloat16_are_those_in_float32(name):
+    name, _, listops = name.partition(" on ")
+    task = ms.tasks.create(listops, longest=24, shortest=3) if listops else problem(name)
     losses = {}
     for precision in ("float32", "bfloat16"):
-        step = stepped(name, task, readout, precision=precision)
-        losses[precision] = [step.train(drawn(task, 16)) for _ in range(3)]
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            step = stepped(name, task, "mean" if listops else "linear", precision=precision)
+            losses[precision] = [step.train(drawn(task, 16)) for _ in range(3)]
         assert {p.dtype for p in step.parameters} == {torch.float32}
     assert all(math.isfinite(loss) for loss in losses["bfloat16"])
-    assert losses["bfloat16"] == pytest.approx(losses["float32"], rel=0.02)
+    same = 1 if name in RELATIONAL else 3  # steps after which a convolutional encoder has made much of the rounding
+    assert losses["bfloat16"][:same] == pytest.approx(losses["float32"][:same], rel=0.02)
 
 
 def test_a_device_that_is_not_there_is_one_line():

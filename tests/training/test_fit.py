@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import math
-import warnings
 
 import pytest
 import torch
@@ -80,27 +79,37 @@ def test_the_test_set_influences_nothing_else():
     assert larger.metrics == smaller.metrics
 
 
+def restless(**options):
+    """Train at a rate so high that the last step is hardly ever the best: by the first seed of which it is not."""
+    runs = (fit(rnn(LAG), LAG, iterations=130, validate_every=10, lr=0.7, batch_size=8, seed=seed, **options)
+            for seed in range(8))  # fmt: skip
+    return next(run for run in runs if min(validated(run), key=validated(run).get) < 130)
+
+
+def validated(run):
+    return {row["step"]: row["validation_loss"] for row in run.metrics if "validation_loss" in row}
+
+
 def test_the_best_weights_by_validation_come_back():
     seen = {}
 
     def keep(moment):
         if "validation_loss" in moment.row:
-            seen[moment.step] = (moment.row["validation_loss"], moment.weights())
+            seen[moment.step] = moment.weights()
 
-    run = fit(rnn(LAG), LAG, iterations=130, validate_every=10, lr=0.7, batch_size=8, callbacks=[keep])
-    best = min(seen, key=lambda step: seen[step][0])
-    assert best != 130  # at this rate the last is not the best, or the test says nothing
+    run = restless(callbacks=[keep])
+    best = min(validated(run), key=validated(run).get)
     assert run.ending.weights_step == best
-    for name, tensor in seen[best][1].items():
+    for name, tensor in seen[best].items():
         torch.testing.assert_close(dict(run.model.named_parameters())[name].detach(), tensor, rtol=0, atol=0)
-    test = LAG.splits(0).test
+    test = LAG.splits(run.seed).test
     answers, _ = run.model(test.inputs)
     assert run.score == pytest.approx(LAG.score(answers, test), abs=1e-6)
 
 
 def test_the_last_step_is_validated_and_may_be_the_one_tested():
     run = fit(rnn(LAG), LAG, iterations=25, validate_every=10, lr=1e-3, batch_size=8)
-    losses = {row["step"]: row["validation_loss"] for row in run.metrics if "validation_loss" in row}
+    losses = validated(run)
     assert list(losses) == [10, 20, 25]
     assert min(losses, key=losses.get) == 25  # at this rate every step helps, or the test says nothing
     assert run.ending.weights_step == 25
@@ -111,8 +120,8 @@ def test_the_last_step_is_validated_and_may_be_the_one_tested():
 
 
 def test_the_result_names_the_step_that_was_tested():
-    run = fit(rnn(LAG), LAG, iterations=130, validate_every=10, lr=0.7, batch_size=8)
-    assert run.ending.weights_step < 130
+    run = restless()
+    assert run.ending.weights_step == min(validated(run), key=validated(run).get) < 130
     assert f"tested at step {run.ending.weights_step} of 130 (all iterations done)" in str(run)
 
 
@@ -301,15 +310,3 @@ def test_a_picture_of_the_losses():
     spec = run.plot().to_dict()
     lines = [json.loads(layer["data"]["values"]) for layer in spec["layer"] if layer["mark"]["type"] == "line"]
     assert {rows[0]["name"] for rows in lines} == {"training", "validation", "saying the mean"}
-
-
-def test_a_penalty_that_is_left_out_is_said():
-    task = ms.tasks.create("copy", delay=2)
-    with pytest.warns(
-        UserWarning, match="^NNRNN asks for its penalty to be added to the loss, and penalty=0 leaves it"
-    ):
-        fit(ms.nn.NNRNN(10, 4), task, iterations=1, batch_size=2, penalty=0.0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        fit(ms.nn.NNRNN(10, 4), task, iterations=1, batch_size=2)
-        fit(ms.nn.ExpRNN(10, 4), task, iterations=1, batch_size=2, penalty=0.0)

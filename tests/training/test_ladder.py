@@ -111,8 +111,27 @@ def test_intervals_and_shares_of_a_population(monkeypatch):
 
 
 def test_a_diverged_training_solves_nothing():
-    found = training.ladder("rnn", rungs=["Z2"], **{**TINY, "lr": 1e30, "iterations": 6})
+    wild = {
+        "lr": 1e30,
+        "iterations": 6,
+        "optimizer": "rmsprop",
+        "schedule": None,
+        "clip_norm": None,
+        "validate_every": 0,
+    }
+    found = training.ladder("rnn", rungs=["Z2"], **{**TINY, **wild})
     assert np.isnan(found.scores).any() or (found.solved == 0).all()
+
+
+def test_of_several_rates_each_seed_keeps_the_best_on_validation(monkeypatch):
+    """A rate of 1e-9 learns nothing; the population of both rates is one training."""
+    easy = {**TINY, "hidden_size": 8, "iterations": 60, "batch_size": 16, "validation_size": 32, "examples": 32}
+    both = training.ladder("rnn", rungs=["Z2"], lr=[1e-9, 0.01], **easy)
+    assert both.rates.tolist() == [[0.01, 0.01]]
+    alone = training.ladder("rnn", rungs=["Z2"], lr=0.01, **easy)
+    np.testing.assert_array_equal(both.scores, alone.scores)
+    with pytest.raises(UserError, match="lr must be a rate, or several different ones"):
+        training.ladder("rnn", rungs=["Z2"], lr=[], **easy)
 
 
 def test_time_that_is_over(tmp_path):
@@ -137,11 +156,12 @@ def test_bad_inputs():
 
 @pytest.mark.slow
 def test_the_ladder_agrees_with_the_gate():
-    """An LSTM learns parity and goes on to eight times the length; Mamba, whose transitions are positive, does not."""
-    settings = {"rungs": ["Z2"], "length": 8, "iterations": 1500, "seeds": 3, "lr": 3e-3, "batch_size": 64}
+    """An LSTM and an RNN learn parity at eight times the length; Mamba, whose transitions are positive, does not."""
+    settings = {"rungs": ["Z2"], "length": 8, "iterations": 3000, "seeds": 3, "batch_size": 64}
     lstm = training.ladder("lstm", hidden_size=32, progress=False, layout="sequential", **settings)
+    rnn = training.ladder("rnn", hidden_size=64, progress=False, layout="sequential", **settings)
     mamba = training.ladder("mamba", hidden_size=16, progress=False, layout="sequential", **settings)
     gates = [ms.measures.tracking_gate(ms.nn.create(name, input_size=2, hidden_size=8)) for name in ("lstm", "mamba")]
     assert ["Z2" in gate.allowed for gate in gates] == [True, False]
-    assert lstm.solved.max() == 64
+    assert lstm.solved.max() == rnn.solved.max() == 64
     assert mamba.solved.max() < 8

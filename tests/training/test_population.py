@@ -192,8 +192,8 @@ def test_networks_are_trained_in_place():
         assert not torch.equal(one.weight_hh_l0, old)
 
 
-def group_of(layers, task):
-    options = [Options(iterations=5, batch_size=4, seed=k) for k in range(len(layers))]
+def group_of(layers, task, batch_size=4):
+    options = [Options(iterations=5, batch_size=batch_size, seed=k) for k in range(len(layers))]
     models = [build_model(one, task, "linear", stream(0, "readout")) for one in layers]
     return Group(tuple(range(len(layers))), models, options, task, {})
 

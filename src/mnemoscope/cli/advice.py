@@ -31,7 +31,7 @@ ADVICE_OPTIONS: dict[str, tuple[Any, None]] = {
     "keyword": _option("--keyword", "NAME=VALUE", "A further argument of forward; may be repeated.", several=True),
     "init": _option("--init", "METHOD", "The method that gives the first state, such as init_hidden."),
     "method": _option("--method", "METHOD", "What is called instead of forward, such as step."),
-    "output": _option("--output", "N|NAME", "Where the output stands in what is returned."),
+    "output": _option("--output", "N|NAME", "Where the output stands in what is returned; with --matrix a file, of C."),
     "length": _option("--length", "N", "A number of steps that it takes, where it does not take every one."),
     "part": _option("--part", "NAME", "The module inside that is meant, such as rnn.cell."),
     "stub": _option("--stub", "PACKAGE", "An empty module stands in for it; may be repeated.", several=True),

@@ -116,7 +116,7 @@ def build(
 
 
 def _chosen(found: Atlas, names: list[str], budgets: list[int], quick: bool) -> list[Row]:
-    from mnemoscope.core.errors import Description, UserError, expected, nearest
+    from mnemoscope.core.errors import Description, expected, unknown
 
     there = found.budgets(quick)
     for budget in budgets:
@@ -126,9 +126,7 @@ def _chosen(found: Atlas, names: list[str], budgets: list[int], quick: bool) -> 
     known = sorted({row.label for row in rows})
     for name in names:
         if name not in known:
-            near = nearest(name, known)
-            hint = f"did you mean {near!r}?" if near else f"it has {', '.join(known)}"
-            raise UserError(f"the atlas has no {name!r}; {hint}")
+            raise unknown(f"the atlas has no {name!r}", name, known, "it has")
     return [row for row in rows if not names or row.label in names]
 
 

@@ -39,9 +39,9 @@ Networks = Annotated[
     ),
 ]
 Task = Annotated[str, typer.Argument(metavar="TASK", help="A task or an environment of `mnemoscope tasks`.")]
-Hidden = Annotated[int | None, _option("--hidden", panel=_PANEL, help="Hidden size n. Default: 64.", metavar="INTEGER")]
+Hidden = Annotated[int | None, _option("--hidden", panel=_PANEL, help="Hidden size n. Default: 64.")]
 Layers = Annotated[
-    str, _option("--layers", panel=_PANEL, help="Layers; several depths as 1,2,3. Default: 1.", metavar="INTEGERS")
+    str, _option("--layers", panel=_PANEL, help="Layers; several depths as 1,2,3. Default: 1.", metavar="N|N,N")
 ]
 Parameters = Annotated[
     int | None,
@@ -77,7 +77,7 @@ Iterations = Annotated[
 Budget = Annotated[int | None, _option("--budget", panel=_SEARCH, help="Iterations of all trainings together.")]
 Minutes = Annotated[
     float | None,
-    _option("--minutes", panel=_SEARCH, help="Of training, in all; several networks take turns, level by level."),
+    _option("--minutes", panel=_SEARCH, help="Of training, in all."),
 ]
 Warm = Annotated[bool, _option("--warm-start", panel=_SEARCH, help="Start from the weights of an easier level.")]
 Folder = Annotated[

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import warnings
+from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,6 +18,10 @@ if TYPE_CHECKING:
     from mnemoscope.testing import Report
 
 __all__ = ["check"]
+
+_RAISED = "; it raised "
+_OFTEN = 5
+"""Checks with one and the same error that are told as one."""
 
 Factory = Annotated[
     str,
@@ -105,15 +112,27 @@ def _reports(network: str, level: str | None, given: dict[str, Any]) -> tuple[Re
         return whole, []
     substance = {*module.passed, *module.skipped, *module.failed}
     besides = [text for name, text in whole.failed.items() if name not in substance]
-    said = dict.fromkeys(re.sub(r"^\S+ fails check_\w+: ", "", text) for text in besides)
-    return module, [] if module.failed else list(said)
+    return module, [] if module.failed else _gathered(besides)
+
+
+def _gathered(failures: Sequence[str]) -> list[str]:
+    """Return what to change, each once; an error that many checks met stands first: it is called otherwise."""
+    asked = dict.fromkeys(re.sub(r"^\S+ fails check_\w+: ", "", text) for text in failures)
+    errors = Counter(reason for text in asked if (reason := text.partition(_RAISED)[2]))
+    reason, times = errors.most_common(1)[0] if errors else ("", 0)
+    if times < _OFTEN:
+        return list(asked)
+    call = f"be called as torch.nn.RNN is, forward(input, hx=None), which {times} checks do: it raised {reason}"
+    return [call, *(text for text in asked if text.partition(_RAISED)[2] != reason)]
 
 
 def _report(factory: Any, **more: Any) -> Report:
     from mnemoscope.testing import CheckFailed, check_network
 
     try:
-        return check_network(factory, **more)
+        with warnings.catch_warnings():  # torch's, of layers of no input and of exports that a check makes
+            warnings.simplefilter("ignore", UserWarning)
+            return check_network(factory, **more)
     except CheckFailed as failure:
         if failure.report is None:
             raise

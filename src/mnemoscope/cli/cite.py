@@ -45,6 +45,7 @@ def cite(names: Names, json: Json = False) -> None:
 def _works(name: str) -> list[Reference]:
     """Return the works of a name: of all that have it, since a task and a claim may be called alike."""
     from mnemoscope.cli.networks import facts
+    from mnemoscope.core.errors import UserError, nearest
     from mnemoscope.core.references import reference, software
     from mnemoscope.measures import MEASURES
     from mnemoscope.nn.registry import NETWORKS
@@ -64,6 +65,10 @@ def _works(name: str) -> list[Reference]:
         keys += (*ENVIRONMENTS[name].references, "schulman2017", "schulman2016")
     if name in THEOREMS:
         keys += [THEOREMS[name].reference] if THEOREMS[name].reference else []
-    others = any(name in table for table in (MEASURES, TASKS, ENVIRONMENTS, THEOREMS))
-    own = list(facts(name).references) if name in NETWORKS or not others else []
+    tables = (NETWORKS, MEASURES, TASKS, ENVIRONMENTS, THEOREMS)
+    if ":" not in name and not any(name in table for table in tables):
+        near = nearest(name, [each for table in tables for each in table])
+        hint = f"did you mean {near!r}?" if near else "a class is named as FILE.py:CLASS"
+        raise UserError(f"there is no network, measure, task, environment or claim named {name!r}; {hint}")
+    own = list(facts(name).references) if name in NETWORKS or ":" in name else []
     return [*own, *(reference(key) for key in dict.fromkeys(keys))]

@@ -37,9 +37,7 @@ Depth = Annotated[
 Criterion = Annotated[
     float, typer.Option("--criterion", help="The accuracy that solves a length. Default: 0.99.", show_default=False)
 ]
-Iterations = Annotated[
-    int, typer.Option("--iterations", help="Of one training, at most. Default: 2000.", show_default=False)
-]
+Iterations = Annotated[int, typer.Option("--iterations", help="Of one training. Default: 5000.", show_default=False)]
 Plot = Annotated[str | None, typer.Option("--plot", metavar="PATH", help="Draw it: .svg, .png, .pdf, .html.")]
 
 
@@ -56,7 +54,7 @@ def ladder(
     criterion: Criterion = 0.99,
     seeds: Seeds = 3,
     seed: Seed = 0,
-    iterations: Iterations = 2000,
+    iterations: Iterations = 5000,
     minutes: Minutes = None,
     folder: Folder = None,
     training: Training = None,

@@ -29,7 +29,7 @@ from mnemoscope.cli.search import search
 from mnemoscope.cli.study import app as study
 from mnemoscope.cli.tasks import app as task
 from mnemoscope.cli.tasks import tasks
-from mnemoscope.cli.terminal import Commands
+from mnemoscope.cli.terminal import Commands, flowing
 from mnemoscope.cli.theory import app as theory
 from mnemoscope.cli.train import train
 
@@ -48,7 +48,7 @@ for plain in (networks, show, cite, tasks, data, resume):
 app.command(cls=ClusterCommand)(search)
 groups = {"measure": measure, "theory": theory, "task": task, "runs": runs, "study": study, "atlas": atlas}
 for name, group in groups.items():
-    app.add_typer(group, name=name)
+    app.add_typer(flowing(group), name=name)
 
 
 def _print_version(wanted: bool) -> None:
@@ -69,3 +69,6 @@ def mnemoscope(context: typer.Context, version: Version = False) -> None:
     """
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
+
+
+flowing(app)

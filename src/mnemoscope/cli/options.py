@@ -29,7 +29,7 @@ _SIMPLE = {
     "Path": "str",
 }
 _SEVERAL = ("tuple", "list", "Sequence", "Iterable")
-_HIDDEN = ("Callable", "Generator", "Module", "Mapping", "dict", "device", "dtype")
+_HIDDEN = ("Callable", "Generator", "Module", "Mapping", "RelationalTask", "dict", "device", "dtype")
 """What no text on a command line can be: an argument that takes nothing else is no option."""
 
 _WORDS = {
@@ -41,7 +41,7 @@ _WORDS = {
     "str": "text",
     "none": "none",
 }
-_METAVARS = {"int": "INTEGER", "float": "NUMBER", "ints": "N,N,..", "floats": "X,X,..", "array": "X,..|FILE"}
+_METAVARS = {"int": "<int>", "float": "<float>", "ints": "N,N,..", "floats": "X,X,..", "array": "X,..|FILE"}
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Option:
             named = f"{self.flag}/--no-{self.flag.removeprefix('--')}"
             return Annotated[bool | None, typer.Option(named, help=words, show_default=False)]
         kinds = ["array"] if "array" in self.reads else [kind for kind in self.reads if kind != "none"]
-        metavar = "|".join(_METAVARS.get(kind, "TEXT") for kind in kinds)
+        metavar = "|".join(_METAVARS.get(kind, "<str>") for kind in kinds)
         return Annotated[str | None, typer.Option(self.flag, help=words, metavar=metavar, show_default=False)]
 
     def value(self, given: Any) -> Any:

@@ -47,14 +47,14 @@ def plan(
         raise UserError(f"--minutes must be a number of at least 0, got {minutes:g}")
     count = positive_int("--cores", cores if cores is not None else os.cpu_count() or 1)
     chosen = [STUDIES[one] for one in STUDIES] if name is None else [STUDIES[name]]
-    chosen.sort(key=lambda study: study.minutes.get(scale, 0.0))
+    chosen.sort(key=lambda study: -study.minutes.get(scale, 0.0))  # where time is short, it goes where the cost is
     estimates = Estimates(until=time.monotonic() + 60 * minutes)
 
     def work(study: Study) -> Cost:
         with quiet():
             return estimates.cost(study, scale)
 
-    costs = [cost for _, cost in tracked(chosen, lambda study: study.name, work)]
+    costs = [cost for _, cost in tracked(chosen, lambda study: study.name, work)][::-1]
     if json:
         print_json(
             {"scale": scale, "cores": count, "studies": [_document(c, count) for c in costs], **_whole(costs, count)}
@@ -83,8 +83,14 @@ def _whole(costs: list[Cost], cores: int) -> dict[str, float]:
     from mnemoscope.studies.machinery import time_on
 
     runs = {name: seconds for cost in costs for name, seconds in cost.seconds.items()}
+    timed = {name for cost in costs if cost.source == "measured" for name in cost.seconds}
     seconds = list(runs.values())
-    return {"runs": len(runs), "core_hours": sum(seconds) / 3600, "hours": time_on(seconds, cores) / 3600}
+    return {
+        "runs": len(runs),
+        "core_hours": sum(seconds) / 3600,
+        "core_hours_by_timed_steps": sum(runs[name] for name in timed) / 3600,
+        "hours": time_on(seconds, cores) / 3600,
+    }
 
 
 def _print(costs: list[Cost], scale: str, cores: int) -> None:
@@ -102,7 +108,13 @@ def _print(costs: list[Cost], scale: str, cores: int) -> None:
     out.print(table)
     whole = _whole(costs, cores)
     runs, hours = f"{whole['runs']:,} runs", f"{_hours(whole['core_hours'])} core-hours"
+    declared = sum(cost.source != "measured" for cost in costs)
     typer.echo(f"In all at {scale} scale: {runs}, about {hours}, {_duration(whole['hours'])} on {cores} cores.")
+    if declared:
+        timed, others = _hours(whole["core_hours_by_timed_steps"]), f"{declared} of {len(costs)} studies"
+        typer.echo(
+            f"By timed steps: {timed} core-hours. {others} count as their files declare, which nobody has measured."
+        )
 
 
 def _hours(value: float) -> str:

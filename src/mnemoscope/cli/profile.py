@@ -145,7 +145,7 @@ Train = Annotated[
     bool,
     typer.Option(
         "--train",
-        help="Also train it: five tasks for --minutes (default 10); ladder, memories and recall a quarter more each.",
+        help="Also train it for --minutes (default 10): five tasks 4/7, ladder, memories and recall 1/7 each.",
         rich_help_panel=_WORK,
     ),
 ]

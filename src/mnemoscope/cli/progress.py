@@ -60,7 +60,7 @@ class _Bar:
 def print_plan(work: Profiling, json: bool) -> None:
     """Print what would be measured, and about how long it takes."""
     pieces = work.plan()
-    total = sum(piece.seconds for _, piece in pieces)
+    total, expected = work.expected_seconds(bounded=False), work.expected_seconds()
     budget, one = work.runner.budget, work.runner.one_seed()
     found: dict[tuple[str, str], list[float]] = {}
     for label, piece in pieces:
@@ -70,7 +70,7 @@ def print_plan(work: Profiling, json: bool) -> None:
             {"network": network, "part": name, "seeds": len(each), "seconds": sum(each)}
             for (network, name), each in found.items()
         ]
-        print_json({"plan": plan, "seconds": total, "budget": budget, "one_seed": one})
+        print_json({"plan": plan, "seconds": total, "expected": expected, "budget": budget, "one_seed": one})
         return
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for title in ("network", "part", "seeds", "about"):

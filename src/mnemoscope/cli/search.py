@@ -31,7 +31,7 @@ Over = Annotated[
     ),
 ]
 Random = Annotated[int | None, typer.Option("--random", metavar="N", help="N points at random, instead of the grid.")]
-Hidden = Annotated[int, typer.Option("--hidden", metavar="INTEGER", help="Hidden size, where it is no axis.")]
+Hidden = Annotated[int, typer.Option("--hidden", help="Hidden size, where it is no axis.")]
 TaskSet = Annotated[
     list[str] | None, typer.Option("--task-set", metavar="NAME=VALUE", help="A setting of the task, for all points.")
 ]

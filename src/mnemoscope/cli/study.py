@@ -308,7 +308,7 @@ def _tell(
 
     finding, facts = study.analyse(done, scale), facts_of(done)
     if save is not None and not missing:
-        save_result(study, finding, scale, facts, save)
+        save_result(study, finding, scale, done, save)
     if html is not None or export is not None:
         page = study_page(study, finding, scale, facts, missing)
         if html is not None:

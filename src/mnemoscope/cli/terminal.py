@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import io
 import json
 import os
@@ -32,6 +33,7 @@ __all__ = [
     "check_output",
     "console",
     "error_console",
+    "flowing",
     "print_json",
     "quiet",
     "shown_warnings",
@@ -50,6 +52,15 @@ Force = Annotated[bool, typer.Option("--force", help="Replace files that Mnemosc
 _UNLIMITED = 1000
 _NARROWEST = 80
 _LEAST = 20
+
+
+def flowing(app: typer.Typer) -> typer.Typer:
+    """Return an application whose help is folded by the terminal's width alone, not where docstrings are."""
+    for one in (*app.registered_commands, app.registered_callback):
+        if one is not None and one.callback is not None and not isinstance(one.help, str):
+            paragraphs = inspect.cleandoc(one.callback.__doc__ or "").split("\n\n")
+            one.help = "\n\n".join(" ".join(each.split()) for each in paragraphs)
+    return app
 
 
 def check_output(path: str | os.PathLike[str] | None, force: bool) -> None:
@@ -92,7 +103,9 @@ def error_console() -> Console:
 
 def quiet() -> AbstractContextManager[object]:
     """Send what a user's code prints to standard error, so that standard output is the command's alone."""
-    return contextlib.redirect_stdout(sys.stderr)
+    from mnemoscope.core.printed import aside
+
+    return aside()
 
 
 def print_json(document: dict[str, Any]) -> None:

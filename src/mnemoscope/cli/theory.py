@@ -54,6 +54,8 @@ def theory(context: typer.Context, status: Status = None, severity: Severity = N
         _print_folded(claim.statement)
         if claim.right:
             _print_folded(f"Right: {claim.right}")
+        if claim.proof:
+            _print_folded(f"Proof: {claim.proof}")
         _print_folded(f"Check: {claim.tested}")
         typer.echo()
     counts = Counter(claim.status for claim in found)

@@ -35,11 +35,11 @@ TaskName = Annotated[
         metavar="[TASK]", help="With NETWORK: a task or an environment of `mnemoscope tasks`.", show_default=False
     ),
 ]
-Hidden = Annotated[int | None, typer.Option("--hidden", help="Hidden size of NETWORK. Default: 64.", metavar="INTEGER")]
-Layers = Annotated[int | None, typer.Option("--layers", help="Layers of NETWORK. Default: 1.", metavar="INTEGER")]
+Hidden = Annotated[int | None, typer.Option("--hidden", help="Hidden size of NETWORK. Default: 64.")]
+Layers = Annotated[int | None, typer.Option("--layers", help="Layers of NETWORK. Default: 1.")]
 Parameters = Annotated[
     int | None,
-    typer.Option("--parameters", help="Instead of --hidden: the size of NETWORK with so many.", metavar="INTEGER"),
+    typer.Option("--parameters", help="Instead of --hidden: the size of NETWORK with so many."),
 ]
 Count = Annotated[
     str, typer.Option("--count", help="What --parameters counts: recurrent, all (with readout), published.")
@@ -53,15 +53,12 @@ Training = Annotated[
     list[str] | None,
     typer.Option("--train", help="A setting of training: lr=0.001, batch_size=32.", metavar="NAME=VALUE"),
 ]
-Seed = Annotated[
-    int | None, typer.Option("--seed", help="Of weights and batches; instead of those of the file.", metavar="INTEGER")
-]
+Seed = Annotated[int | None, typer.Option("--seed", help="Of weights and batches; instead of those of the file.")]
 Iterations = Annotated[
     int | None,
     typer.Option(
         "--iterations",
         help="Steps of the optimiser, in an environment updates; with NETWORK 1000 by default, in an environment 100.",
-        metavar="INTEGER",
         show_default=False,
     ),
 ]
@@ -218,7 +215,7 @@ def _shortest(folder: Path) -> str:
 
 
 def _print(found: list[Run], plot: str | None) -> None:
-    out = console()
+    out = console(wide=True)
     rows: dict[str, Any] = {}
     for run in found:
         out.print(f"seed {run.seed}: {run}" if len(found) > 1 else str(run), style="bold", soft_wrap=True)

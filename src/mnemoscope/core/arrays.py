@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Inexact
 
 from mnemoscope.core.errors import Description, UserError, expected
 from mnemoscope.core.files import read_regular
@@ -25,17 +25,17 @@ _OVERHEAD = 20
 """Bytes of memory that a letter of a text file takes at most, while it is read."""
 
 
-def matrix(name: str, value: Any) -> Float[np.ndarray, "rows columns"]:
-    """Return `value` as a real float64 matrix without NaN or infinities, or raise the standard error."""
-    found = _array(name, value)
+def matrix(name: str, value: Any, *, complex_too: bool = False) -> Inexact[np.ndarray, "rows columns"]:
+    """Return `value` as a float64 (or complex128) matrix without NaN or infinities, or raise the standard error."""
+    found = _array(name, value, complex_too)
     if found.ndim != 2 or 0 in found.shape:
         raise expected(name, "a matrix", Description(f"an array of shape {found.shape}"))
     return found
 
 
-def square(name: str, value: Any, size: int | None = None) -> Float[np.ndarray, "n n"]:
-    """Return `value` as a square float64 matrix (of the given size), or raise the standard error."""
-    found = _array(name, value)
+def square(name: str, value: Any, size: int | None = None, *, complex_too: bool = False) -> Inexact[np.ndarray, "n n"]:
+    """Return `value` as a square float64 matrix (of the given size; or a complex one), or raise the standard error."""
+    found = _array(name, value, complex_too)
     if found.ndim != 2 or found.shape[0] != found.shape[1] or found.size == 0:
         raise expected(name, "a square matrix", Description(f"an array of shape {found.shape}"))
     if size is not None and found.shape[0] != size:
@@ -81,18 +81,22 @@ def _number(value: Any) -> float | None:
     return found if math.isfinite(found) else None
 
 
-def _array(name: str, value: Any) -> np.ndarray:
+def _array(name: str, value: Any, complex_too: bool = False) -> np.ndarray:
     try:
         found = np.array(_from_torch(value) if hasattr(value, "detach") else value)
-        if found.dtype.kind not in "biuf":
+        if found.dtype.kind not in ("biufc" if complex_too else "biuf"):
             raise TypeError
-        found = found.astype(np.float64)
+        found = found.astype(_wide(found))
     except (TypeError, ValueError, RuntimeError, OverflowError):
-        raise expected(name, "an array of real numbers", value) from None
+        raise expected(name, f"an array of {'' if complex_too else 'real '}numbers", value) from None
     if not np.isfinite(found).all():
         bad = int(np.size(found) - np.isfinite(found).sum())
         raise UserError(f"{name} must be finite, got {bad} NaN or infinite of {found.size} entries")
     return found
+
+
+def _wide(found: np.ndarray) -> type[np.inexact[Any]]:
+    return np.complex128 if found.dtype.kind == "c" else np.float64
 
 
 def _from_torch(tensor: Any) -> np.ndarray:
@@ -102,7 +106,7 @@ def _from_torch(tensor: Any) -> np.ndarray:
     return found
 
 
-def read_array(path: str | os.PathLike[str]) -> np.ndarray:
+def read_array(path: str | os.PathLike[str], *, complex_too: bool = False) -> np.ndarray:
     """Return the array of real numbers in a file, or raise one line that says what is wrong with the file.
 
     ``.npy`` is NumPy's own format, ``.npz`` an archive with one array; ``.csv``, ``.tsv`` and ``.txt`` are text, one
@@ -123,7 +127,7 @@ def read_array(path: str | os.PathLike[str]) -> np.ndarray:
         raise UserError(f"{str(file)!r} cannot be read: {error}") from error
     except Exception as error:  # a file that lies can make zipfile and NumPy raise almost anything
         raise UserError(f"{str(file)!r} is not an array: {_reason(error)}") from error
-    return _checked(file, found)
+    return _checked(file, found, complex_too)
 
 
 def _load(file: Path) -> np.ndarray:
@@ -204,14 +208,14 @@ def _numbers(row: str, separator: str | None, number: int) -> list[float]:
         raise ValueError(f"row {number}: {error}") from None
 
 
-def _checked(file: Path, found: np.ndarray) -> np.ndarray:
-    if found.dtype.kind not in "biuf":
+def _checked(file: Path, found: np.ndarray, complex_too: bool) -> np.ndarray:
+    if found.dtype.kind not in ("biufc" if complex_too else "biuf"):
         raise expected(str(file), "an array of real numbers", Description(f"numbers of type {found.dtype}"))
     if found.size == 0:
         raise expected(str(file), "an array with numbers", Description(f"an array of shape {found.shape}"))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a float beyond the range becomes infinite, and whoever uses it says so
-        return found.astype(np.float64)
+        return found.astype(_wide(found))
 
 
 def _reason(error: Exception) -> str:

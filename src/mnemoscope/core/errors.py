@@ -7,7 +7,17 @@ import operator
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-__all__ = ["Advised", "MnemoscopeError", "Overtime", "UserError", "choice", "expected", "nearest", "positive_int"]
+__all__ = [
+    "Advised",
+    "MnemoscopeError",
+    "Overtime",
+    "UserError",
+    "choice",
+    "expected",
+    "nearest",
+    "positive_int",
+    "unknown",
+]
 
 
 class MnemoscopeError(Exception):
@@ -73,6 +83,22 @@ def choice(name: str, value: Any, options: Iterable[str]) -> str:
         return value
     hint = f"; did you mean {near!r}?" if (near := nearest(value, names)) else ""
     raise UserError(f"{name} must be {' or '.join(map(repr, names))}, got {_one_line(value)}{hint}")
+
+
+def unknown(problem: str, name: Any, options: Iterable[str], otherwise: str = "there are") -> UserError:
+    """Build the error about a `name` that is none of `options`: with the nearest of them, else with all after a word.
+
+    Examples
+    --------
+    >>> str(unknown("it has no setting 'delai'", "delai", ["delay", "symbols"]))
+    "it has no setting 'delai'; did you mean 'delay'?"
+    >>> str(unknown("it has no setting 'x'", "x", ["delay", "symbols"], "it has"))
+    "it has no setting 'x'; it has delay, symbols"
+    """
+    names = list(options)
+    near = nearest(name, names)
+    hint = f"did you mean {near!r}?" if near else f"{otherwise} {', '.join(names)}"
+    return UserError(f"{problem}; {hint}")
 
 
 def nearest(name: Any, options: Iterable[str]) -> str | None:

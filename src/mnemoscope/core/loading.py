@@ -24,6 +24,7 @@ from types import FrameType, ModuleType
 from typing import Any
 
 from mnemoscope.core.errors import Overtime, UserError
+from mnemoscope.core.printed import aside
 from mnemoscope.core.standins import distribution, stand_in, standing_in
 
 __all__ = ["advice_on", "import_module", "load_file", "notes_of", "stranger", "time_limit", "where_in"]
@@ -234,7 +235,7 @@ def _script_arguments(path: Path) -> Iterator[None]:
 @contextlib.contextmanager
 def stranger(name: str, seconds: float | None = None) -> Iterator[None]:
     """Keep standard output free of what a stranger's code prints, and end it when it takes too long."""
-    with contextlib.redirect_stdout(sys.stderr), time_limit(seconds or _SECONDS, name):
+    with aside(), time_limit(seconds or _SECONDS, name):
         yield
 
 

@@ -55,18 +55,23 @@ def number(value: float | str | None, digits: int = 4, *, error: float | None = 
 def interval(value: float | None, lower: float | None, upper: float | None) -> str:
     """Return a number with the interval it lies in, all to the digits that half the interval's width allows.
 
-    All three are written in one form, with a power of ten or without, as the largest of them is.
+    Where one end is much nearer than the other, it says which digits count. All three are written in one form,
+    with a power of ten or without, as the largest of them is.
 
     Examples
     --------
     >>> interval(1.9132, 1.8811, 1.9405), interval(3, 3, 3), interval(0.25, None, None)
     ('1.91 (1.88 to 1.94)', '3', '0.25')
+    >>> interval(1.03, 1.004, 5.6), interval(1.03, 1.0, 600.0)
+    ('1.03 (1.00 to 5.60)', '1 (1 to 600)')
     >>> interval(8.5e-4, 6.5e-4, 1.05e-3), interval(4e-4, 3e-4, 5e-4)
     ('0.00085 (0.00065 to 0.00105)', '4.0×10⁻⁴ (3.0×10⁻⁴ to 5.0×10⁻⁴)')
     """
     if value is None or lower is None or upper is None or lower == upper:
         return number(value)
-    error = (upper - lower) / 2
+    half = (upper - lower) / 2
+    near = min(value - lower, upper - value)
+    error = half if near > half / 4 else max(near, half / 100)
     finite = [each for each in (value, lower, upper) if math.isfinite(each)]
     counts = any(isinstance(each, int) and 0 < abs(each) < _WHOLE for each in finite)  # which stand in full
     plain = counts or _is_plain(max(finite, key=abs, default=0.0), error)

@@ -8,9 +8,12 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, Generic, TypeVar
 
-from mnemoscope.core.errors import UserError, expected, nearest
+from mnemoscope.core.errors import UserError, expected, nearest, unknown
 
 __all__ = ["Registry"]
+
+_MANY = 12
+"""Names that still fit into a message."""
 
 T = TypeVar("T")
 
@@ -29,11 +32,21 @@ class Registry(Generic[T]):
         What an entry point must lead to; by default a class.
     table
         Modules of our own by the names that they register when they are imported, which is when one is asked for.
+    listed
+        The command that lists them, said instead of the names where they are many.
     """
 
-    def __init__(self, sort: str, group: str, accepts: type = type, table: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        sort: str,
+        group: str,
+        accepts: type = type,
+        table: Mapping[str, str] | None = None,
+        listed: str = "",
+    ) -> None:
         self.sort = sort
         self.group = group
+        self.listed = listed
         self._accepts = accepts
         self._table = dict(table or {})
         self._entries: dict[str, T] = {}
@@ -61,9 +74,11 @@ class Registry(Generic[T]):
         if name not in self._entries:
             self._load_plugins()
         if name not in self._entries:
-            near = nearest(name, self.names())
-            hint = f"did you mean {near!r}?" if near else f"known: {', '.join(self.names())}"
-            raise UserError(f"there is no {self.sort} named {name!r}; {hint}")
+            names = self.names()
+            problem = f"there is no {self.sort} named {name!r}"
+            if self.listed and len(names) > _MANY and nearest(name, names) is None:
+                raise UserError(f"{problem}; `{self.listed}` lists the {len(names)} that there are")
+            raise unknown(problem, name, names)
         return self._entries[name]
 
     def __contains__(self, name: object) -> bool:

@@ -125,7 +125,7 @@ def plain(value: Any) -> Any:
 
 
 def _is_scalar(value: Any) -> bool:
-    return value is None or isinstance(value, bool | int | float | complex | str | np.generic)
+    return isinstance(value, bool | int | float | complex | str | np.generic)
 
 
 def _short(value: Any) -> str:

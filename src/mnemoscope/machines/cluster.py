@@ -23,6 +23,7 @@ from typing import Any
 from mnemoscope.core.devices import VARIABLE as DEVICE
 from mnemoscope.core.environment import environment
 from mnemoscope.core.errors import MnemoscopeError, UserError, positive_int
+from mnemoscope.core.memory import VARIABLE as MEMORY
 from mnemoscope.machines.stopping import GRACE, SIGNALS, ask_to_stop, stop_asked, stops_when_asked
 from mnemoscope.machines.workers import RETRIES, Answer, perform, value_of
 from mnemoscope.runs import OutOfBudget
@@ -37,7 +38,7 @@ _REACHED = 5.0
 """Seconds within which a cluster has to answer."""
 
 _DATA = "MNEMOSCOPE_DATA"
-_PASSED = (_DATA, "MNEMOSCOPE_MEMORY", DEVICE)
+_PASSED = (_DATA, MEMORY, DEVICE)
 """Variables that workers get from the process that drives them."""
 
 _SHARE = 0.5
@@ -163,7 +164,10 @@ class _Session:
                 self._send(self.waiting.popleft())
             if not self.doing:
                 break
-            ready, _ = self.ray.wait(list(self.doing), num_returns=1, timeout=_POLL)
+            try:
+                ready, _ = self.ray.wait(list(self.doing), num_returns=1, timeout=_POLL)
+            except self.ray.exceptions.RayError as error:  # the head of the cluster is gone
+                raise self._ended(error) from None
             if time.monotonic() - told > _NEWS:
                 told = time.monotonic()
                 with contextlib.suppress(self.ray.exceptions.RayError):  # news are no loss
@@ -182,20 +186,29 @@ class _Session:
 
     def _send(self, number: int) -> None:
         seconds = None if math.isinf(self.until) else self.until - time.monotonic()
-        variables = {name: os.environ[name] for name in _PASSED if name in os.environ}
+        share = {} if math.isinf(self.workers.memory) else {MEMORY: str(self.workers.memory / 2**30)}
+        variables = share | {name: os.environ[name] for name in _PASSED if name in os.environ}
         job = json.dumps(self.jobs[number])
-        given = self.task.remote(self.work, job, number, seconds, self.workers.threads, variables, self.board)
+        try:
+            given = self.task.remote(self.work, job, number, seconds, self.workers.threads, variables, self.board)
+        except self.ray.exceptions.RayError as error:  # its store is full
+            raise self._ended(error) from None
         self.doing[given] = number
 
     def _got(self, one: Any) -> tuple[Answer, str]:
         try:
             answer, where = self.ray.get(one)
         except self.ray.exceptions.RayError as error:
-            raise MnemoscopeError(
-                f"a worker of the Ray cluster died {self.workers.retries + 1} times at the same work: {_line(error)}; "
-                "what was done is kept where it is recorded"
-            ) from None
+            raise self._ended(error) from None
         return answer, where if where != socket.gethostname() else ""
+
+    def _ended(self, error: Exception) -> MnemoscopeError:
+        """Return the one line for an error of Ray: a worker died again and again, or the cluster cannot go on."""
+        known = self.ray.exceptions
+        died = isinstance(error, known.WorkerCrashedError | known.NodeDiedError | known.OutOfMemoryError)
+        what = f"a worker of the Ray cluster died {self.workers.retries + 1} times at the same work"
+        words = f"{what if died else 'the Ray cluster failed'}: {_line(error)}"
+        return MnemoscopeError(f"{words}; what was done is kept where it is recorded")
 
     def _look_at_time(self) -> None:
         """Ask the workers to stop when this process was asked; leave those that do not."""
@@ -301,6 +314,7 @@ def _seen_by_all(folder: Path | None) -> Iterator[Path | None]:
 def _imported() -> Any:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    os.environ.setdefault("RAY_worker_niceness", "0")  # Ray's own 15 leaves them nothing on a machine that others use
     try:
         import ray
     except ImportError:

@@ -21,6 +21,8 @@ from typing import IO, Any
 
 import mnemoscope
 from mnemoscope.core.errors import MnemoscopeError
+from mnemoscope.core.memory import VARIABLE as MEMORY
+from mnemoscope.core.memory import allowance
 from mnemoscope.machines.stopping import GRACE, stop_asked, stops_on_signals
 from mnemoscope.machines.workers import RETRIES, perform, value_of
 from mnemoscope.runs import OutOfBudget
@@ -46,7 +48,7 @@ class Processes:
 
     def __init__(self, count: int, threads: int = 1, retries: int = RETRIES) -> None:
         self.count, self.threads, self.retries = count, threads, retries
-        self.memory = math.inf
+        self.memory = allowance() / count
 
     def run(
         self,
@@ -134,6 +136,7 @@ class _Session:
         environment = os.environ | {
             name: str(self.workers.threads) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
         }
+        environment |= {MEMORY: str(self.workers.memory / 2**30)}
         errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with its process; a pipe nobody reads would block it
         popen = subprocess.Popen(
             process_command(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, env=environment

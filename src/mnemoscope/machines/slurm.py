@@ -9,7 +9,8 @@ __all__ = ["array_script"]
 
 _SCRIPT = """\
 #!/bin/bash
-# One task for every shard. Change time, memory and partition to your cluster's; then: sbatch FILE
+# One task for every shard. Change time, memory and partition to your cluster's, load what Mnemoscope needs where it
+# says so below, then: sbatch FILE
 #SBATCH --job-name={name}
 #SBATCH --array=1-{shards}
 #SBATCH --cpus-per-task=1
@@ -21,20 +22,22 @@ _SCRIPT = """\
 # Two minutes before the time is up: a checkpoint is written, and the task goes back into the queue.
 #SBATCH --signal=B:USR1@120
 
+# Here: module load .., source .venv/bin/activate
 export OMP_NUM_THREADS=${{SLURM_CPUS_PER_TASK:-1}}
-stopped= told= child=
-tell() {{ [ -n "$child" ] && [ -z "$told" ] && told=yes && kill -USR1 "$child"; }}
-trap 'stopped=yes; tell' USR1 TERM
+stopped= again= told= child=
+tell() {{ [ -n "$stopped" ] && [ -n "$child" ] && [ -z "$told" ] && told=yes && kill -USR1 "$child"; }}
+trap 'stopped=yes; again=yes; tell' USR1
+trap 'stopped=yes; tell' TERM # of scancel and of preemption, where Slurm itself says what comes next
 {command} --shard "$SLURM_ARRAY_TASK_ID/{shards}" &
 child=$!
-[ -n "$stopped" ] && tell # the signal may have come before the program had its number
+tell # the signal may have come before the program had its number
 while true; do
     wait "$child"
     code=$?
     kill -0 "$child" 2>/dev/null || break # a signal ends `wait`, and not the program
 done
 [ "$code" -gt 128 ] && {{ wait "$child"; code=$?; }} # what `wait` said was of the signal
-if [ -n "$stopped" ] && [ "$code" -ne 0 ]; then
+if [ -n "$again" ] && [ "$code" -ne 0 ]; then
     scontrol requeue "${{SLURM_ARRAY_JOB_ID}}_${{SLURM_ARRAY_TASK_ID}}"
 fi
 exit "$code"

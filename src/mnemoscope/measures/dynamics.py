@@ -10,7 +10,7 @@ from functools import cached_property, partial
 from typing import Any, TypeVar
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from threadpoolctl import threadpool_limits
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
@@ -166,18 +166,19 @@ class Dynamics:
         """Return several states as one with a longer batch."""
         return tree_map(lambda *leaves: torch.cat(leaves, dim=self.network.batch_axis), *states)
 
+    @cached_property
+    def read(self) -> Int[Tensor, " units"]:
+        """Places in the flat state of the numbers that `readout_state` keeps; all of them for most networks."""
+        like = self.start(1)
+        size = self.flatten(like).shape[1]
+        places = torch.arange(size, **self.factory).unsqueeze(0)
+        return self.flatten(self.network.readout_state(self.unflatten(places, like))).squeeze(0).long()
+
     def readout(self) -> Float[Tensor, "units size"]:
         """Return the matrix that picks `readout_state` from the flat state; the identity for most networks."""
-        like = self.start(1)
-        flat = self.flatten(like)
-        size = flat.shape[1]
+        size = self.size
         memory.require(f"{self.what} of a state of {size:,} numbers", 16 * size * size, "a smaller network would fit")
-
-        def pick(flat: Tensor) -> Tensor:
-            return self.flatten(self.network.readout_state(self.unflatten(flat, like))).squeeze(0)
-
-        found: Tensor = torch.func.jacrev(pick)(flat).squeeze(1)
-        return found
+        return torch.eye(size, **self.factory)[self.read]
 
     # Going forward ----------------------------------------------------------------------------------
 

@@ -55,9 +55,11 @@ class LossGradient(NamedTuple):
 
 def random_readout(path: Path, generator: torch.Generator) -> LossGradient:
     """Return the gradient of a random unit vector, one for each trajectory, read out of the last state."""
-    units = path.dynamics.readout()
-    readout = torch.randn(path.inputs.shape[1], units.shape[0], generator=generator, dtype=torch.float64).to(units)
-    last = readout / readout.norm(dim=1, keepdim=True) @ units
+    flow = path.dynamics
+    readout = torch.randn(path.inputs.shape[1], len(flow.read), generator=generator, dtype=torch.float64)
+    readout = readout.to(**flow.factory)
+    last = readout.new_zeros(len(readout), flow.size)
+    last[:, flow.read] = readout / readout.norm(dim=1, keepdim=True)
     return LossGradient(last, None, None, ("the loss is a random unit vector read out of the last state",))
 
 
@@ -69,9 +71,7 @@ def output_spread(path: Path) -> LossGradient:
     scaled to norm one, with mean and deviation over time and trajectories, so that neither the scale nor the order of
     outputs matters; constant ones are left out.
     """
-    flow = path.dynamics
-    with torch.no_grad():
-        y = torch.stack([flow.step(x, s)[0].flatten(1) for x, s in zip(path.inputs, path.states[:-1], strict=True)])
+    flow, y = path.dynamics, _outputs(path).flatten(2)
     spread = y.flatten(0, 1).std(0, correction=0)
     moves = spread > _CONSTANT * y.square().mean((0, 1)).sqrt()
     if not bool(moves.any()):
@@ -86,9 +86,7 @@ def output_spread(path: Path) -> LossGradient:
 def loss_gradient(path: Path, loss: Callable[[Tensor], Tensor]) -> LossGradient:
     """Return the gradient of a loss at all outputs."""
     flow = path.dynamics
-    with torch.no_grad():
-        outputs = torch.stack([flow.step(x, s)[0] for x, s in zip(path.inputs, path.states[:-1], strict=True)])
-    leaf = outputs.clone().requires_grad_()
+    leaf = _outputs(path).clone().requires_grad_()
     value = loss(leaf)
     if not isinstance(value, Tensor) or value.numel() != 1 or not value.requires_grad:
         came = f"a tensor of shape {tuple(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
@@ -97,6 +95,17 @@ def loss_gradient(path: Path, loss: Callable[[Tensor], Tensor]) -> LossGradient:
     if not bool(by_output.isfinite().all()):
         raise expected("the gradient of loss(outputs)", "finite", Description("NaN or infinity"))
     return LossGradient(torch.zeros_like(flow.flatten(path.states[-1])), by_output, _places(flow), ())
+
+
+@torch.no_grad()
+def _outputs(path: Path) -> Float[Tensor, "time batch *output"]:
+    """Return the output of every step: read off the states, where it is a part of them."""
+    flow, (x, state) = path.dynamics, (path.inputs[0], path.states[0])
+    first = flow.step(x, state)[0]
+    places = _places(flow) if first.dim() == 2 else None
+    if places is not None:
+        return torch.stack([flow.flatten(after)[:, places] for after in path.states[1:]])
+    return torch.stack([flow.step(x, s)[0] for x, s in zip(path.inputs, path.states[:-1], strict=True)])
 
 
 def _places(flow: Dynamics) -> Int[Tensor, " output"] | None:
@@ -124,17 +133,16 @@ def _places(flow: Dynamics) -> Int[Tensor, " output"] | None:
 
 def backward_log_norms(path: Path, source: LossGradient) -> Float[np.ndarray, "lags batch"]:
     """Return ln of the gradient's norm at the last state, the one before it, .. the first, for every trajectory."""
-    flow, units = path.dynamics, path.dynamics.readout()
-    carried, logs = _Scaled.of(source.last), []
+    flow, carried, logs = path.dynamics, _Scaled.of(source.last), []
     for t in range(len(path.inputs), 0, -1):
         own = None if source.outputs is None else source.outputs[t - 1]
         whole = carried if own is None else carried.plus(_Scaled.of(_at_state(path, t, own, source.places)))
-        logs.append(whole.log_norm(units))
+        logs.append(whole.log_norm(flow.read))
         given = carried if own is None else carried.beside(_Scaled.of(own))
         after, output = given.values[:, : flow.size], None if own is None else given.values[:, flow.size :]
         before, _ = flow.pull_back(path.inputs[t - 1], path.states[t - 1], after, output)
         carried = _Scaled.of(before, given.log)
-    logs.append(carried.log_norm(units))
+    logs.append(carried.log_norm(flow.read))
     return torch.stack(logs).cpu().numpy()
 
 
@@ -191,9 +199,9 @@ class _Scaled(NamedTuple):
         joint = self._joint(other)
         return _Scaled(torch.cat([self._at(joint), other._at(joint)], dim=1), joint)
 
-    def log_norm(self, units: Float[Tensor, "units size"]) -> Float[Tensor, " batch"]:
+    def log_norm(self, places: Int[Tensor, " units"]) -> Float[Tensor, " batch"]:
         """Return ln of the norm of each row, of the units that are read out."""
-        logs: Tensor = (self.values @ units.T).norm(dim=1).log() + self.log
+        logs: Tensor = self.values[:, places].norm(dim=1).log() + self.log
         return logs
 
     def _joint(self, other: _Scaled) -> Tensor:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Inexact
 from torch import nn
 
 from mnemoscope.core.arrays import matrix, square
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["HankelValues", "balanced_truncation", "hankel_singular_values"]
 
-Matrix = Float[np.ndarray, "rows columns"]
+Matrix = Inexact[np.ndarray, "rows columns"]
 
 _WHAT = "hankel_singular_values"
 _EPS = float(np.finfo(float).eps)
@@ -41,7 +41,7 @@ class HankelValues(Result):
     gramian_values
         With k >= 0 in its entries, square roots of the eigenvalues of P Q: what `error_bound` and the truncation use.
     radius
-        Estimate of the spectral radius of W, from the norm of its last power that was formed.
+        Spectral radius of W: the largest of its eigenvalues, never above what the norm of a power of it proves.
     """
 
     measure: ClassVar[str] = "hankel"
@@ -110,11 +110,12 @@ def hankel_singular_values(W: Any, U: Any = None, C: Any = None) -> HankelValues
     Parameters
     ----------
     W
-        Recurrent matrix, S x S, with a spectral radius below 1; or a linear network, then without U and C.
+        Recurrent matrix, S x S, with a spectral radius below 1; or a linear network, then without U and C. All three
+        may be complex.
     U
-        Input matrix, S x d; None: the identity.
+        Input matrix, S x d, or a vector for one input; None: the identity.
     C
-        Output matrix, o x S; None: the identity.
+        Output matrix, o x S, or a vector for one output; None: the identity.
 
     Returns
     -------
@@ -134,14 +135,16 @@ def hankel_singular_values(W: Any, U: Any = None, C: Any = None) -> HankelValues
         if U is not None or C is not None:
             raise UserError("U and C cannot be given with a network: it has its own")
         return _of_network(W)
-    W = square("W", W)
+    W = square("W", W, complex_too=True)
     U = np.eye(len(W)) if U is None else _fitting("U", U, rows=len(W))
     C = np.eye(len(W)) if C is None else _fitting("C", C, columns=len(W))
     return _found(W, U, C)
 
 
 def _fitting(name: str, value: Any, rows: int | None = None, columns: int | None = None) -> Matrix:
-    found = matrix(name, value)
+    if np.ndim(value) == 1:
+        value = np.asarray(value)[:, None] if columns is None else np.asarray(value)[None]
+    found = matrix(name, value, complex_too=True)
     if rows is not None and found.shape[0] != rows:
         raise expected(name, f"a matrix of {rows} rows, as W has", Description(f"one of {found.shape[0]}"))
     if columns is not None and found.shape[1] != columns:
@@ -170,14 +173,14 @@ def _found(W: Matrix, U: Matrix, C: Matrix) -> HankelValues:
 
 
 def _factor(W: Matrix, U: Matrix) -> tuple[Matrix, float]:
-    """Return L with L L^T = sum_k W^k U U^T W^kT, and an estimate of W's spectral radius.
+    """Return L with L L^H = sum_k W^k U U^H W^kH, and W's spectral radius.
 
     A power of W whose norm is below 1 proves that the radius is.
     """
-    factor, power = U, W
+    factor, power, radius = U, W, float(np.abs(np.linalg.eigvals(W)).max())
     for doubling in range(_DOUBLINGS):
         norm = float(np.linalg.norm(power, 2)) if np.isfinite(power).all() else np.inf
-        radius = norm ** (0.5**doubling) if norm > 0 else 0.0
+        radius = min(radius, norm ** (0.5**doubling))
         if norm > 1e100:
             break
         more = power @ factor
@@ -185,6 +188,8 @@ def _factor(W: Matrix, U: Matrix) -> tuple[Matrix, float]:
             return factor, radius
         factor = _narrowed(np.hstack([factor, more]))
         power = power @ power
+    if radius < 1:
+        raise UserError(f"{_WHAT} needs powers of W below 1e100, got larger ones (its spectral radius is {radius:.6g})")
     raise UserError(
         f"{_WHAT} needs a network that forgets, with a spectral radius below 1, got one of about {radius:.6g}"
     )
@@ -193,14 +198,14 @@ def _factor(W: Matrix, U: Matrix) -> tuple[Matrix, float]:
 def _narrowed(factor: Matrix) -> Matrix:
     """Return a factor of the same L L^T with no more columns than rows."""
     rows, columns = factor.shape
-    return factor if columns <= rows else np.asarray(np.linalg.qr(factor.T, mode="r")).T
+    return factor if columns <= rows else np.asarray(np.linalg.qr(factor.conj().T, mode="r")).conj().T
 
 
 def _singular_values(W: Matrix, reach: Matrix, seen: Matrix) -> Float[np.ndarray, " size"]:
     """Return the singular values of the map whose reachable states have the factor `reach`, as `seen` shows them."""
-    observed, _ = _factor(W.T, seen.T)
+    observed, _ = _factor(W.conj().T, seen.conj().T)
     found = np.zeros(len(W))
-    values = np.linalg.svd(observed.T @ reach, compute_uv=False)
+    values = np.linalg.svd(observed.conj().T @ reach, compute_uv=False)
     found[: len(values)] = values[: len(W)]
     return found
 

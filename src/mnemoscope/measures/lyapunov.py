@@ -244,17 +244,17 @@ def lyapunov_exponents(
     [-1. -2.]
     """
     flow = Dynamics.of(network, _WHAT, device=device, inputs=inputs)
-    units = flow.readout()
-    wanted = units.shape[0] if count is None else positive_int("count", count)
-    if wanted > units.shape[0]:
-        raise expected("count", f"at most {units.shape[0]}, the numbers in the state", wanted)
+    units = len(flow.read)
+    wanted = units if count is None else positive_int("count", count)
+    if wanted > units:
+        raise expected("count", f"at most {units}, the numbers in the state", wanted)
     steps, skipped = positive_int("horizon", horizon), _zero_or_more("transient", transient)
     positive_int("trajectories", trajectories)
     with few_threads(flow.size):
         fixed = constant_jacobians(flow)
-        if fixed is not None and units.shape[0] == flow.size <= _LARGEST:
+        if fixed is not None and units == flow.size <= _LARGEST:
             return _of_matrix(fixed.state[0].cpu().numpy(), wanted)
-        leading = _LEADING * wanted <= units.shape[0]
+        leading = _LEADING * wanted <= units
         _COST.require_end(_WHAT, S=flow.size, T=skipped + steps, B=trajectories, M=wanted if leading else flow.size)
         generator = torch.Generator().manual_seed(seed)
         path = drive(
@@ -266,19 +266,18 @@ def lyapunov_exponents(
             generator=generator,
         )
         growth = _backward_growth if leading else _forward_growth
-        return _finish(growth(path, units, wanted, generator)[skipped:], units.shape[0])
+        return _finish(growth(path, wanted, generator)[skipped:], units)
 
 
 def _zero_or_more(name: str, value: int) -> int:
     return 0 if isinstance(value, int) and value == 0 else positive_int(name, value)
 
 
-def _first_frame(
-    path: Path, units: Float[Tensor, "units size"], count: int, generator: torch.Generator
-) -> Float[Tensor, "batch size count"]:
-    batch = path.inputs.shape[1]
-    frame = torch.randn(batch, units.shape[0], count, generator=generator, dtype=torch.float64).to(units)
-    first: Tensor = units.T @ torch.linalg.qr(frame).Q
+def _first_frame(path: Path, count: int, generator: torch.Generator) -> Float[Tensor, "batch size count"]:
+    flow, batch = path.dynamics, path.inputs.shape[1]
+    frame = torch.randn(batch, len(flow.read), count, generator=generator, dtype=torch.float64).to(**flow.factory)
+    first = frame.new_zeros(batch, flow.size, count)
+    first[:, flow.read] = torch.linalg.qr(frame).Q
     return first
 
 
@@ -292,11 +291,9 @@ def _orthonormal(
     return frame, torch.where(lost, -torch.inf, size.log())
 
 
-def _forward_growth(
-    path: Path, units: Float[Tensor, "units size"], count: int, generator: torch.Generator
-) -> Float[np.ndarray, "time batch count"]:
+def _forward_growth(path: Path, count: int, generator: torch.Generator) -> Float[np.ndarray, "time batch count"]:
     """Return ln |R_ii| of every step."""
-    frame = _first_frame(path, units, count, generator)
+    frame = _first_frame(path, count, generator)
     logs = []
     for part in path.forwards(0, _BLOCK):
         for jacobian in part.state:
@@ -305,11 +302,9 @@ def _forward_growth(
     return torch.stack(logs).cpu().numpy()
 
 
-def _backward_growth(
-    path: Path, units: Float[Tensor, "units size"], count: int, generator: torch.Generator
-) -> Float[np.ndarray, "time batch count"]:
+def _backward_growth(path: Path, count: int, generator: torch.Generator) -> Float[np.ndarray, "time batch count"]:
     """Return ln |R_ii| of every step of the transposed product, the last step first."""
-    frame = _first_frame(path, units, count, generator)
+    frame = _first_frame(path, count, generator)
     tangents, logs = Tangents(path, keep=False), []
     for t in range(len(path.inputs) - 1, -1, -1):
         moved = tangents.pull(t, frame.permute(2, 0, 1))[0]

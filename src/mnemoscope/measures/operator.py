@@ -66,21 +66,20 @@ def factored_values(path: Path, places: list[int]) -> Values:
 def _forwards(path: Path, places: set[int]) -> tuple[dict[int, Tensor], list[Tensor], list[Tensor]]:
     """Return the factors F at the cuts, and of every step the derivatives of state and output in the bases."""
     size, moves, reads, reached = path.dynamics.size, [], [], {}
-    basis: Tensor | None = None  # all of the state
+    # Nothing is reached before the first step; None: all of the state.
+    basis: Tensor | None = torch.zeros(path.inputs.shape[1], size, 0, **path.dynamics.factory)
     factor = torch.zeros(0)
     for t, step in enumerate(_linearised(path)):
-        move, entry, read = step(basis if t else None)
+        move, entry, read = step(basis)
         moves.append(move)
         reads.append(read)
         if t in places:
             factor = _narrowed(factor)
             reached[t] = factor
-        grown = torch.cat([move, entry], dim=-1) if t else entry
-        narrow = grown.shape[-1] < size and (t == 0 or basis is not None)
-        if narrow:
+        grown = torch.cat([move, entry], dim=-1)
+        if grown.shape[-1] < size and basis is not None:
             basis, grown = torch.linalg.qr(grown)
-            moves[-1] = grown[..., : move.shape[-1]] if t else move
-            entry = grown[..., move.shape[-1] if t else 0 :]
+            moves[-1], entry = grown[..., : move.shape[-1]], grown[..., move.shape[-1] :]
         else:
             basis = None
         factor = _narrowed(torch.cat([moves[-1] @ factor, entry], dim=-1), slack=2) if t else entry

@@ -205,7 +205,7 @@ def output_memory(
     >>> block = torch.nn.Conv1d(1, 4, 1)  # reads each step alone
     >>> block = ms.adapt(block, kind="sequence", layout="bht")
     >>> found = ms.measures.output_memory(block, horizon=8, samples=256)
-    >>> found.half_life, round(found.effective_rank, 6), float(found.lost.max())
+    >>> found.half_life, round(found.effective_rank, 6), round(float(found.lost.max()), 6)
     (0, 1.0, 0.0)
     """
     box = Blackbox.of(network, _WHAT)

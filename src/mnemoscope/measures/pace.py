@@ -63,6 +63,8 @@ class Pace:
         Nats per step at which a cotangent shrinks on its way back, after a while; negative where it grows.
     linear
         Whether the next state is an affine function of state and input.
+    gated
+        Whether it is one of the state, at each input.
     load
         Seconds on the clock for one of the processor, at this moment: above 1 where others are at work.
     """
@@ -72,6 +74,7 @@ class Pace:
     arithmetic: float
     fading: float
     linear: bool
+    gated: bool = False
     load: float = 1.0
 
     def lags(self, share: float, longest: float, every: int = 16) -> float:
@@ -95,7 +98,8 @@ def pace_of(network: Dynamics) -> Pace | None:
                 washout=0,
                 generator=torch.Generator().manual_seed(0),
             )
-            return Pace(_step(flow), _pull(path), _arithmetic(), _fading(flow), affine(flow), _load())
+            found = _step(flow), _pull(path), _arithmetic(), _fading(flow), affine(flow)
+            return Pace(*found, gated=affine(flow, held=True), load=_load())
     except Exception:  # a stranger's step may raise anything: then times are those of a common network of its size
         return None
 

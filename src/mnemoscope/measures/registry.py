@@ -227,6 +227,7 @@ MEASURES: Registry[Measure] = Registry(
     "mnemoscope.measures",
     Measure,
     table={name: f"mnemoscope.measures.{home}" for name, home in HOMES.items()},
+    listed="mnemoscope measure",
 )
 
 

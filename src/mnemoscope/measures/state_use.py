@@ -133,7 +133,7 @@ def _length(known: Mapping[str, Any]) -> float:
 
 
 _COST = Cost(
-    time={"B T S^2 R": 1e-10, "B T^2 S": 3e-8, "T": 2e-3},
+    time={"B T S^2 R": 1e-10, "B T^2 S": 3e-8, "T": 1e-3},
     memory="B T R^2",
     sizes={"T": _length, "B": "trajectories", "R": lambda known: min(known["S"], _length(known) * known["d"])},
     letters={"R": "directions that inputs reach, at most S"},
@@ -307,11 +307,12 @@ def _values(
 ) -> Values:
     steps, runs, width = x.shape
     size, outputs = subject.size or 0, subject.network.output_size
-    needed = 8 * runs * steps * (steps * width * outputs if dense else size * (size + outputs))
+    rank = min(size, steps * width)
+    needed = 8 * runs * steps * (steps * width * outputs if dense else rank * (rank + outputs))
     memory.require(_WHAT, needed, "a shorter horizon or fewer trajectories would fit")
     if isinstance(subject, Stateless):
         return dense_values(subject.run, x, places.tolist())
-    _COST.require_end(_WHAT, B=runs, T=steps, S=size, R=min(size, steps * width))
+    _COST.require_end(_WHAT, B=runs, T=steps, S=size, R=rank)
     path = drive(subject, steps=steps, trajectories=runs, scale=1.0, washout=washout, generator=generator, inputs=x)
     if dense:
         return dense_values(step_runner(subject, path.states[0]), x, places.tolist())

@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from mnemoscope.core.errors import UserError, expected, nearest
+from mnemoscope.core.errors import expected, unknown
 
 __all__ = ["ADVICE", "about_words", "adapt_arguments", "checked_advice", "typed_advice"]
 
@@ -37,9 +37,7 @@ def checked_advice(given: Mapping[str, Any] | None) -> dict[str, Any]:
     found = {}
     for name, value in (given or {}).items():
         if name not in ADVICE:
-            near = nearest(name, ADVICE)
-            hint = f"did you mean {near!r}?" if near else f"there are {', '.join(ADVICE)}"
-            raise UserError(f"there is no advice {name!r}; {hint}")
+            raise unknown(f"there is no advice {name!r}", name, ADVICE)
         if value is not None and value not in ((), [], {}):
             found[name] = tuple(value) if isinstance(value, list) else value
     for name in ("method", "part"):

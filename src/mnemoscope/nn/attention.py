@@ -297,7 +297,7 @@ class Attentive(Stack):
         modrelu = getattr(core, "nonlinearity", "") == "modrelu"
         v = w["weight_hh"] if self.combine != "concat" else torch.cat([w["weight_hh"], w["weight_context"]], 1)
         b = w["bias_ih"] + w["bias_hh"] if "bias_ih" in w else None if modrelu else w.get("bias")
-        counts = int(state.length.min()), int(state.length.max())
+        counts = torch.stack(state.length.aminmax()).tolist()  # read once
         first = min(self.slots(counts[1]), state.steps.shape[1])
         relevance = getattr(state, "relevance", None)
         inputs = Inputs(

@@ -84,6 +84,11 @@ class FirstOrder(Stack):
         super().__init__(input_size, hidden_size, num_layers, **common)
         self.register_load_state_dict_pre_hook(add_biases)  # type: ignore[no-untyped-call]
 
+    @property
+    def saturates(self) -> bool:
+        """Whether phi bounds the state; else it may grow for as long as it is carried on."""
+        return self.nonlinearity == "tanh" and self.activation == "recurrent"
+
     def make_transition(self) -> Transition | None:
         """Return the map that makes V, or None when V itself is the parameter."""
         return None

@@ -76,8 +76,9 @@ class LinearSystem(Stack):
         return super().options | {"output_size": self.readout_size}
 
     @classmethod
-    def of(cls, W: Any, U: Any, C: Any, bias: Any, D: Any = None, offset: Any = None) -> Self:
-        """Return the network with these matrices, in float64; D and the offset c are zero where they are not given."""
+    def of(cls, W: Any, U: Any, C: Any, bias: Any = None, D: Any = None, offset: Any = None) -> Self:
+        """Return the network with these matrices, in float64; the bias b, D and the offset c are zero without them."""
+        bias = np.zeros(len(W)) if bias is None else bias
         named = {"weight_hh_l0": W, "weight_ih_l0": U, "weight_out_l0": C, "bias_l0": bias}
         skip = D is not None or offset is not None
         shapes = (len(C), np.shape(U)[1])

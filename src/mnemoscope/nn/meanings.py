@@ -61,6 +61,9 @@ _MEANINGS = _names()
 _HIDDEN = re.compile(r"hid(?:den)?s?(?:size|dim|units)?$|^neurons?(?:number|count)$")
 """Names that are said in many ways: rnn_hid, enc_hidden_dim, neuron_number."""
 
+_INPUT = re.compile(r"_(?:in|inp|input)$", re.IGNORECASE)
+"""Names that end so, such as vocab_in."""
+
 _CONFIGURATIONS = ("config", "cfg", "conf", "args", "hparams", "params", "opt", "options", "hp", "configs", "settings")
 
 
@@ -74,11 +77,13 @@ def meaning_of(name: str) -> str | None:
 
     Examples
     --------
-    >>> [meaning_of(name) for name in ("n_inp", "nhid", "d_model", "out_features", "n_layers", "expansion_factor")]
-    ['input_size', 'hidden_size', 'both', 'output_size', 'num_layers', None]
+    >>> [meaning_of(name) for name in ("n_inp", "vocab_in", "nhid", "d_model", "n_layers", "expansion_factor")]
+    ['input_size', 'input_size', 'hidden_size', 'both', 'num_layers', None]
     """
-    plain = _plain(name.rpartition(".")[2])
-    return _MEANINGS.get(plain) or ("hidden_size" if _HIDDEN.search(plain) else None)
+    last = name.rpartition(".")[2]
+    plain = _plain(last)
+    other = "hidden_size" if _HIDDEN.search(plain) else "input_size" if _INPUT.search(last) else None
+    return _MEANINGS.get(plain) or other
 
 
 @dataclass(frozen=True)

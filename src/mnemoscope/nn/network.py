@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from mnemoscope.core.errors import UserError, expected, nearest, positive_int
+from mnemoscope.core.errors import UserError, expected, positive_int, unknown
 from mnemoscope.nn.members import map_members
 from mnemoscope.nn.module import DeclaredModule
 from mnemoscope.nn.options import option_defaults, public_class
@@ -69,9 +69,7 @@ class Network(DeclaredModule, ABC):
             known = option_defaults(cls)
             for name in kwargs:
                 if name not in known:
-                    near = nearest(name, known)
-                    hint = f"did you mean {near!r}?" if near else f"it has {', '.join(sorted(known))}"
-                    raise UserError(f"{cls.__name__} has no option {name!r}; {hint}")
+                    raise unknown(f"{cls.__name__} has no option {name!r}", name, sorted(known), "it has")
             needed = list(required_arguments(cls))
             missing = [name for name in needed[len(args) :] if name not in kwargs]
             if missing:
@@ -90,8 +88,8 @@ class Network(DeclaredModule, ABC):
         """What A(x) is made of where the state obeys h_t = A(x_t) h_{t-1} + b(x_t): theorems say what that can track.
 
         ``"non-negative"`` (diagonal, of at least 0), ``"real diagonal"``, ``"fixed diagonal"`` (complex, the same at
-        every input), ``"projections"`` (I - b k k^T, b at most 1), ``"reflections"`` (b at most 2); empty for all
-        others.
+        every input), ``"projections"`` (I - b k k^T, b at most 1), ``"reflections"`` (b at most 2), ``"fading
+        negative"`` (real eigenvalues, all above -1/2); empty for all others.
         """
         return ""
 
@@ -146,7 +144,7 @@ class Network(DeclaredModule, ABC):
 
     def penalty(self) -> Float[Tensor, ""]:
         """Return what the network asks to be added to the loss; zero for most."""
-        total = torch.zeros((), **self._own_factory())
+        total = torch.zeros((), **self._own_factory()).real  # of a module whose first weight is complex, too
         for transition, own in self._transitions():
             total = total + transition.penalty(own)
         return total

@@ -21,6 +21,7 @@ NETWORKS: Registry[type[nn.Module]] = Registry(
     "network",
     "mnemoscope.networks",
     table={name: f"mnemoscope.nn.networks.{place.split(':')[0]}" for name, place in TABLE.items()},
+    listed="mnemoscope networks",
 )
 
 N = TypeVar("N", bound=type[nn.Module])

@@ -230,7 +230,6 @@ class Stack(Recurrent):
             raise expected("x", f"a tensor of shape (batch, {shape})", came)
         self._check_width(x, "x")
         self._check_state(state, x.unsqueeze(0))
-        x = x.to(self._like.dtype) if torch.is_autocast_enabled(x.device.type) else x
         y, cells = self._step_cells(weights or self.weights(), x, self._split(state))
         return y, self._join(cells)
 
@@ -238,21 +237,23 @@ class Stack(Recurrent):
         """Return `step` for many steps: maps computed once, nothing checked, states perhaps views of outputs."""
         self.require_causal("step")
         weights = weights or self.weights()
-        if len(self._layers) > 1 or self.batch_axis == 0:
 
-            def step(x: Tensor, state: State) -> tuple[Tensor, State]:
-                y, cells = self._step_cells(weights, x, self._split(state))
-                return y, self._join(cells)
-
-            return step
+        def step(x: Tensor, state: State) -> tuple[Tensor, State]:
+            y, cells = self._step_cells(weights, x, self._split(state))
+            return y, self._join(cells)
 
         def step_alone(x: Tensor, state: State) -> tuple[Tensor, State]:
             y, (cell,) = self._step_cells(weights, x, [tree_map(lambda leaf: leaf[0], state)])
             return y, tree_map(lambda leaf: leaf.unsqueeze(0), cell)
 
-        return step_alone
+        return step if len(self._layers) > 1 or self.batch_axis == 0 else step_alone
 
     def _step_cells(self, weights: list[Weights], x: Tensor, cells: list[Any]) -> tuple[Tensor, list[Any]]:
+        if torch._C._is_any_autocast_enabled():  # as in `run`: all in the input's own type
+            with torch.autocast(x.device.type, enabled=False):
+                x = x.to(self._like.dtype) if self.field == "complex" else x
+                weights = weights if x.dtype == self._like.dtype else [w.to(x.dtype) for w in weights]
+                return self._step_cells(weights, x, [as_type(cell, x.dtype) for cell in cells])
         after = []
         x = x.flatten(1) if self.input_axes == 1 and x.dim() > 2 else x
         for index, (w, cell) in enumerate(zip(weights, cells, strict=True)):

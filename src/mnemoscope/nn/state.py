@@ -86,9 +86,12 @@ def check_state(state: State, like: State) -> None:
             raise expected("hx", f"of type {want.dtype}", leaf.dtype)
 
 
+_LEAF = tree_flatten(0)[1]
+
+
 def fits(state: State, spec: Any, like: list[tuple[torch.Size, torch.dtype]], batch: int, axis: int) -> bool:
     """Say whether a state has a known structure: leaves of these shapes, but for the batch, and types."""
-    leaves, came = tree_flatten(state)
+    leaves, came = ([state], _LEAF) if isinstance(state, Tensor) else tree_flatten(state)
     return bool(came == spec) and all(
         isinstance(leaf, Tensor) and leaf.dtype == dtype and leaf.shape == (*shape[:axis], batch, *shape[axis + 1 :])
         for leaf, (shape, dtype) in zip(leaves, like, strict=True)

@@ -107,7 +107,8 @@ def load_weights(module: nn.Module, path: str | Path) -> None:
         wanted = "a state_dict, which is read without running code; torch.save(module.state_dict(), ..) writes one"
         raise UserError(f"{str(path)!r} must hold {wanted}") from error
     except Exception as error:  # a broken archive makes torch.load raise errors of zip, pickle and torch alike
-        raise UserError(f"{str(path)!r} holds no weights that can be read: {_brief(error)}") from error
+        what = "neither safetensors nor a state_dict that can be read"
+        raise UserError(f"{str(path)!r} holds {what}: {_brief(error)}") from error
     for key in ("state_dict", "model_state_dict", "model", "net", "weights"):
         found = found[key] if isinstance(found, dict) and isinstance(found.get(key), dict) else found
     if not isinstance(found, dict) or not all(isinstance(value, torch.Tensor) for value in found.values()):

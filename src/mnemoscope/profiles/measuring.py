@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Callable, Iterable
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -78,6 +78,10 @@ class Bench:
         """Build and check networks, or raise about one of which nothing could be measured."""
         self.subjects += [self._prepared(spec) for spec in specs]
 
+    def rebuild(self, known: Subject) -> None:
+        """Take a network that another process checked."""
+        self.subjects.append(dataclasses.replace(known, network=_build(known.spec, self.seeds(known)[0])))
+
     def _prepared(self, spec: NetworkSpec) -> Subject:
         seed = self.settings.seeds_of(spec.trained)[0]
         spec = spec.resolved()
@@ -136,11 +140,19 @@ class Bench:
         context = dataclasses.replace(self.context(subject, seed), pace=self._pace(subject))
         return section.seconds(subject.network, context)
 
+    def _threads(self, subject: Subject) -> AbstractContextManager[None]:
+        """Limit threads: one where there may be several processes, and for small states.
+
+        Sums in another order are other numbers: how many processes there are, and whether, must not show in them.
+        """
+        return few_threads(0 if self.settings.processes > 1 else subject.facts.state_size or 0)
+
     def _pace(self, subject: Subject) -> Pace | None:
         """Return what single steps of a network take; looked at once, when somebody asks for an estimate."""
         if subject.pace is None and subject.facts.kind == "recurrent":
             flow = self._prepare(subject.network)
-            found = pace_of(flow) if isinstance(flow, Dynamics) else None
+            with self._threads(subject):
+                found = pace_of(flow) if isinstance(flow, Dynamics) else None
             subject.pace = (found,)
         return None if subject.pace is None else subject.pace[0]
 
@@ -171,11 +183,9 @@ class Bench:
             return self._shared[piece.section.name][piece.subject]
         begin, subject = time.perf_counter(), self.subjects[piece.subject]
         context = self.context(subject, piece.seed)
-        # The same number of threads, whatever the machine has: sums in another order are other numbers.
-        size = subject.facts.state_size or 0
         limit = nullcontext() if seconds is None else time_limit(max(seconds, 1e-3), "it")
         try:
-            with nullcontext() if piece.section.threads else few_threads(size), limit:
+            with nullcontext() if piece.section.threads else self._threads(subject), limit:
                 found = piece.section.run(self.network(piece.subject, piece.seed), context)
             return seed_result(piece.section, found, time.perf_counter() - begin)
         except Exception as error:  # one that fails must not lose the others

@@ -67,7 +67,8 @@ class Profiling:
             facts = self.runner.subjects[0].facts
             self._stored = [] if fresh or settings.inputs is not None else atlas.rows_like(facts, quick=settings.quick)
             if fresh or not self._stored:
-                self.references = atlas.measuring(facts, settings, fresh=fresh)
+                self.references = atlas.measuring(facts, settings, self.runner.budget, fresh=fresh)
+                self.runner.reserved = 0.0 if fresh or self.references is None else self.references.expected_seconds()
             self.runner.references = self._stored
 
     def label(self, piece: Piece) -> str:
@@ -80,6 +81,11 @@ class Profiling:
         if self.references is not None:
             found += [(f"{self.references.label(piece)} (reference)", piece) for piece in self.references.plan()]
         return found
+
+    def expected_seconds(self, *, bounded: bool = True) -> float:
+        """Return about how long it takes on the clock, references that are measured included."""
+        runners = filter(None, (self.runner, self.references))
+        return sum(each.expected_seconds(bounded=bounded) for each in runners)
 
     def run(self, command: str, progress: Progress | None = None) -> Profile:
         """Measure, set what was found beside the references, and write the page.

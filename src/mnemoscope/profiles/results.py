@@ -12,7 +12,7 @@ from typing import Any, NotRequired, TypedDict
 
 from mnemoscope.core.errors import UserError
 from mnemoscope.core.files import write_atomic
-from mnemoscope.core.intervals import mean_interval
+from mnemoscope.core.intervals import Interval, mean_interval
 from mnemoscope.core.result import plain
 from mnemoscope.profiles.quantity import Quantity
 from mnemoscope.profiles.row import Estimate, SectionRow
@@ -94,7 +94,7 @@ def merge(section: ProfileSection, found: Mapping[int, SeedResult], planned: int
         version=section.version,
         seconds=seconds,
         seeds=tuple(done),
-        data=_merged_data(section.averaged, [each["data"] for each in results]),
+        data=_merged_data(section, [each["data"] for each in results]),
         scalars={
             name: _merged_scalar(section.quantity(name), [each["scalars"].get(name) for each in results])
             for name in names
@@ -133,13 +133,14 @@ def _merged_scalar(quantity: Quantity, found: Sequence[SeedScalar | None]) -> Es
     )
 
 
-def _merged_data(averaged: Sequence[str], found: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _merged_data(section: ProfileSection, found: Sequence[dict[str, Any]]) -> dict[str, Any]:
     merged = dict(found[0])
-    for name in averaged:
+    for name in section.averaged:
         curves = [each[name] for each in found if isinstance(each.get(name), list)]
         if not curves:
             continue
-        steps = [_column(curves, index) for index in range(min(map(len, curves)))]
+        share = name in section.shares
+        steps = [_column(curves, index, share) for index in range(min(map(len, curves)))]
         merged[name] = [None if step is None else step.value for step in steps]
         if len(curves) > 1:
             merged[f"{name}_lower"] = [None if step is None else step.lower for step in steps]
@@ -147,12 +148,15 @@ def _merged_data(averaged: Sequence[str], found: Sequence[dict[str, Any]]) -> di
     return merged
 
 
-def _column(curves: Sequence[list[Any]], index: int) -> Any:
+def _column(curves: Sequence[list[Any]], index: int, share: bool) -> Interval | None:
     values = [curve[index] for curve in curves if isinstance(curve[index], int | float)]
     if not values:
         return None
     # A curve that is above zero at every seed has a band above zero: on a logarithmic axis it would fall off the chart.
-    return mean_interval(values, least=0.0 if min(values) > 0 else None)
+    found = mean_interval(values, least=0.0 if min(values) > 0 else None)
+    if not share or found.lower is None or found.upper is None:
+        return found
+    return Interval(found.value, max(found.lower, min(0.0, *values)), min(found.upper, max(1.0, *values)))
 
 
 def _finite(value: float | None) -> float | None:

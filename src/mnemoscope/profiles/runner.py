@@ -12,7 +12,7 @@ from contextlib import nullcontext
 from mnemoscope.core.environment import environment_facts
 from mnemoscope.nn import NetworkSpec
 from mnemoscope.profiles.budget import OVER, ceiling, judgements_by_section, open_share, settled
-from mnemoscope.profiles.crew import Crew, worth_it
+from mnemoscope.profiles.crew import Crew, size, worth_it
 from mnemoscope.profiles.measuring import Bench, Piece, Subject
 from mnemoscope.profiles.plan import Entry, Plan
 from mnemoscope.profiles.results import SeedResult, Store, merge, without_result
@@ -55,6 +55,8 @@ class Runner:
         Whether the budget was used up before the end.
     references
         Rows that the networks are judged beside, by which further seeds are chosen; None: nothing is judged yet.
+    reserved
+        Seconds of the budget that are kept for something else: references that are measured as well.
     """
 
     def __init__(
@@ -72,6 +74,7 @@ class Runner:
         self.interrupted = False
         self.stopped = False
         self.references: Sequence[Row] = ()
+        self.reserved = 0.0
         self.sections = tuple(all_sections())
         self.bench = Bench(settings, self.store.folder)
         self._given = plan
@@ -110,16 +113,21 @@ class Runner:
             return list(self._repeated(self._given))
         return [piece for turn in range(self._turns) for piece in self._turn(turn)]
 
-    def expected_seconds(self) -> float:
+    def expected_seconds(self, *, bounded: bool = True) -> float:
         """Return about how long all of it takes: what is measured within its budget, and what is trained beside."""
+        pieces = self.plan()
         trained, measured = (
-            sum(piece.seconds for piece in self.plan() if piece.section.trains is kind) for kind in (True, False)
+            sum(each.seconds for each in pieces if each.section.trains is kind) for kind in (True, False)
         )
-        return trained + (measured if self.budget is None else min(measured, self.budget))
+        measured /= self._abreast(pieces)
+        if self.budget is None or not bounded:
+            return trained + measured
+        return trained + min(measured, self.budget - self.reserved)
 
     def one_seed(self) -> float:
         """Return about how long one seed of every section takes that is measured."""
-        return sum(piece.seconds for piece in self._turn(0) if not piece.section.trains)
+        pieces = [each for each in self._turn(0) if not each.section.trains]
+        return sum(each.seconds for each in pieces) / self._abreast(pieces)
 
     def done(self) -> Plan:
         """Return what was measured, and what was not and why, to be repeated."""
@@ -191,11 +199,12 @@ class Runner:
         self._entries = []
         planned = self.plan()
         self._planned = {(each.subject, each.section.name, each.seed): each.seconds for each in planned}
-        total, self._entries = self.expected_seconds(), []
+        abreast = self._abreast(planned)
+        total, self._entries = self.expected_seconds() * abreast, []
         self._begin, self._apart = time.perf_counter(), 0.0
         progress = _Progress(watch, total)
         try:
-            with Crew(self.settings) if self._side_by_side(planned) else nullcontext() as crew:
+            with Crew(self.settings) if abreast > 1 else nullcontext() as crew:
                 if self._given is not None:
                     self._work(self._repeated(self._given), crew, progress)
                 else:
@@ -208,11 +217,11 @@ class Runner:
             watch(None, total, total)
         return self.rows()
 
-    def _side_by_side(self, pieces: Sequence[Piece]) -> bool:
+    def _abreast(self, pieces: Sequence[Piece]) -> int:
+        """Return how many pieces are measured at once: as many as there are processes, where that is worth it."""
         left = sum(each.seconds for each in pieces if not (each.section.once or each.section.trains))
-        return worth_it(
-            self.subjects, self.sections, self.settings, left if self.budget is None else min(left, self.budget)
-        )
+        left = left if self.budget is None else min(left, self.budget)
+        return size(self.settings) if worth_it(self.subjects, self.sections, self.settings, left) else 1
 
     def _work(self, pieces: Iterable[Piece], crew: Crew | None, progress: _Progress) -> None:
         """Do some pieces: in their order, or as many at once as there are processes."""
@@ -262,8 +271,8 @@ class Runner:
         return self.store.get(subject.fingerprint, section.kept_as(self.bench.context(subject, seed)), seed)
 
     def _spent(self) -> float:
-        """Return the seconds since the work began, without training."""
-        return time.perf_counter() - self._begin - self._apart
+        """Return the seconds of the budget that are gone: since the work began, without training, and reserved."""
+        return time.perf_counter() - self._begin - self._apart + self.reserved
 
     def _left(self, piece: Piece) -> float | None:
         """Return the seconds after which a piece is given up; None: never."""
@@ -282,7 +291,8 @@ class Runner:
         budget, needed = self.budget, self._estimate(piece.subject, piece.section, piece.seed)
         if budget is None or piece.section.trains or self._spent() + needed <= OVER * budget:
             return True
-        reason = f"it needs about {needed:.1f} s, and the budget of {budget:g} s is used up"
+        kept = f", {self.reserved:.0f} s of it by references" if self.reserved else ""
+        reason = f"it needs about {needed:.1f} s, and the budget of {budget:g} s is used up{kept}"
         self._file(piece, without_result("stopped", reason))
         self.stopped = True
         return False

@@ -254,6 +254,8 @@ class ProfileSection(ABC):
         Whether all networks of a comparison are measured by one call of `run_together`, because they share the time.
     averaged
         Lists in `Measurement.data` that are averaged over seeds; ``NAME_lower`` and ``NAME_upper`` are added.
+    shares
+        Those of them that lie between 0 and 1, and so their intervals.
     references
         Keys of the bibliography that a paper has to cite for this section.
     version
@@ -274,6 +276,7 @@ class ProfileSection(ABC):
     trains: ClassVar[bool] = False
     together: ClassVar[bool] = False
     averaged: ClassVar[tuple[str, ...]] = ()
+    shares: ClassVar[tuple[str, ...]] = ()
     references: ClassVar[tuple[str, ...]] = ()
     version: ClassVar[int] = 1
 

@@ -159,8 +159,9 @@ def network_words(spec: NetworkSpec, input_size: int | None = None, *, sized: bo
 
 
 def size_words(sizes: Mapping[str, Any]) -> list[str]:
-    """Return sizes as commands take them: ``--hidden 64``, or ``--hidden 15,15`` of a matrix."""
-    return [f"{flag} {_typed(sizes[name])}" for name, flag in _FLAGS.items() if name in sizes]
+    """Return sizes as commands take them: ``--hidden 64``, ``--hidden 15,15`` of a matrix; not the usual count."""
+    given = {name: size for name, size in sizes.items() if (name, size) != ("count", "recurrent")}
+    return [f"{flag} {_typed(given[name])}" for name, flag in _FLAGS.items() if name in given]
 
 
 def _typed(value: Any) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from mnemoscope.profiles.drawing import SectionView
 from mnemoscope.profiles.section import Context, ProfileSection
@@ -13,25 +13,31 @@ if TYPE_CHECKING:
     from mnemoscope.tasks import Task
     from mnemoscope.training.capacities.inputs import Builder
 
-__all__ = ["TRAINING", "TrainedSection"]
+__all__ = ["TRAINING", "TrainedSection", "minutes_of"]
 
 TRAINING: dict[str, Any] = {"lr": 3e-3, "batch_size": 64, "progress": False}
 """Of every training of these sections."""
 
+PARTS = {"trained": 4, "ladder": 1, "memories": 1, "recall": 1}
+"""Shares of the minutes that --minutes gives to all training."""
+
 _SEEDS = 3
-_PER_MINUTE, _LEAST, _MOST = 75, 200, 2000
+_PER_MINUTE, _LEAST, _MOST = 45, 200, 2000
 """Steps of one training: so many for each minute that --minutes gives, within bounds."""
 
 
+def minutes_of(name: str, context: Context) -> float:
+    """Return the minutes that a part may train all networks that are compared."""
+    return (context.train_minutes or 0.0) * PARTS[name] / sum(PARTS.values())
+
+
 class TrainedSection(ProfileSection):
-    """A section that trains networks of several seeds, a quarter as long as the trained capacity."""
+    """A section that trains networks of several seeds, within its share of the minutes."""
 
     listed_for_others = False
     once = True
     threads = True
     trains = True
-    share: ClassVar[float] = 0.25
-    """Of the minutes that --minutes gives to the trained capacity, those that this section takes besides."""
 
     def kept_as(self, context: Context) -> str:
         """Return a name for every number of minutes and of networks that share them."""
@@ -52,7 +58,7 @@ class TrainedSection(ProfileSection):
 
     def minutes(self, context: Context) -> float:
         """Return its share of the minutes."""
-        return self.share * (context.train_minutes or 0.0) / context.rivals
+        return minutes_of(self.name, context) / context.rivals
 
     @staticmethod
     def iterations(context: Context) -> int:

@@ -85,6 +85,7 @@ STUDY = declared(Study(
     "kerg-table-4-1 (copy) and kerg-table-4-2 (denoise).",
     caveats=("The table says how far a network had learned its task: attention before that says little.",
         ("While copying, MemRNN gave the steps with symbols 13% of its attention at laptop scale, and yet is at 100%: "
-         "over a delay of 20 its recurrence alone may carry them. Whether that is the cause was not looked into."),
+         "over a delay of 20 the recurrence alone carries them, as RelRNN shows, which is at 100% with the last ten "
+         "states alone to attend to, and at 71% on the denoise task."),
     ),
 ))  # fmt: skip

@@ -45,13 +45,14 @@ STUDY = declared(Study(
     "fall.",
     scales={
         "smoke": {"units": 8, "iterations": 4, "batch_size": 4, "validate_every": 2, "tests": 8, "small": (2, 2),
-                  "rate": 1e-3, "factors": (1, 2), "lengths": (8,)},
+                  "ranked": {"iterations": 4, "seeds": 1}, "rate": 1e-3, "factors": (1, 2), "lengths": (8,)},
         "laptop": {"units": 48, "iterations": 3000, "batch_size": 20, "validate_every": 250, "tests": 100,
+                   "ranked": {"iterations": 6000, "seeds": 3, "target": 0.999},
                    "small": (5, 4), "rate": 3e-3, "factors": (1, 2, 4, 20), "lengths": (24,)},
-        "paper": {"units": 128, "iterations": 100000, "batch_size": 10, "validate_every": 1000, "tests": 10000,
-                  "factors": (1, 2, 4, 20), "lengths": _LENGTHS},
+        "paper": {"units": 128, "iterations": 100000, "batch_size": 10, "validate_every": 1000,
+                  "tests": 10000, "factors": (1, 2, 4, 20), "lengths": _LENGTHS},
     },
-    minutes={"smoke": 0.3, "laptop": 8, "paper": 400000}, trained=True, runs=_runs, rows=_rows,
+    minutes={"smoke": 0.3, "laptop": 7, "paper": 400000}, trained=True, runs=_runs, rows=_rows,
     rules=(
         Holds(claim="Networks that attend to their past are at 99% at every length", left="mean_score", relation=">=",
               right=99.0,
@@ -65,18 +66,24 @@ STUDY = declared(Study(
                  y_title="accuracy (%)", section="Denoise",
                  alt="Accuracy on the denoise task against the length at which a network was trained, one curve per "
                  "network.",
-                 how="One seed; every point is a training of its own."),
+                 how="Mean over the seeds; every point is a training of its own."),
         TableOf(name="table", title="Measured and published", words=("network",), columns={
             "network": "network", "T": "T", "accuracy, %": "mean_score", "loss / without memory": "share",
             "published, %": "published"}),
     ),
     entries={name: name for name in ATTENTIVE}, subjects=len(ATTENTIVE),
-    cut="lengths {lengths} (published: 100 to 2000), {units} units (128), {iterations} updates (100,000), one seed",
+    cut="lengths {lengths} (published: 100 to 2000), {units} units (128), {iterations} updates (100,000) and one seed; "
+    "of networks that are ranked {ranked[seeds]} seeds, at most {ranked[iterations]} updates",
     methods="Lengths {lengths}, {units} units, {iterations} updates, batches of {batch_size}, gradients clipped at "
     "norm 1, nu = rho = 10. Below paper scale 5 symbols of 4 letters (published: 10 of 8) and Adam at 3e-3, with "
-    "modReLU at 1e-3; at paper scale the published rates, optimisers and nonlinearities. Tests: {tests} sequences.",
-    caveats=("Below paper scale every network gets the same 3,000 updates: one that needs more may yet learn.",
-        ("At laptop scale RelRNN and MemRNN are at 100%; SAB (70%) and RelLSTM (84%), with an LSTM's core, had not "
-         "learned the task in 3,000 updates."),
+    "modReLU at 1e-3, ranked networks until 99.9% of validation; at paper scale the published rates, optimisers and "
+    "nonlinearities. Tests: {tests} sequences.",
+    caveats=(
+        ("At laptop scale SAB (70%) and RelLSTM (84%), with an LSTM's core, had not learned the task in their 3,000 "
+         "updates; the three RelRNNs had after 2,750, 2,750 and 4,500."),
+        ("LSTM learns this length as well, given 6,000 updates (96 to 100%): it is published at 82% for T = 100 and at "
+         "41% for 300."),
+        ("At paper scale RelRNN and MemRNN have modReLU, as published, and take the mean of h and c, as released: the "
+         "printed sum about doubles the state at every step, which overflows within 300."),
     ),
 ))  # fmt: skip

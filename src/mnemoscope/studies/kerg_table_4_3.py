@@ -35,6 +35,8 @@ def _runs(scale: Mapping[str, Any]) -> list[RunSpec]:
         course |= {"hidden_size": own["units"], "seeds": list(range(scale["seeds"]))}
         for name, (network, words, pixels, slow, fast, *_) in _NETWORKS.items():
             options, rate = (words, slow) if task == "text" else (pixels, fast)
+            if (task, name) == ("digits", "RelRNN") and "rate" not in own:  # the printed sum overflows in 784 steps
+                options = {**options, "combine": "mean"}
             if task == "text" and name == "h-detach":
                 continue
             found.append(
@@ -67,8 +69,7 @@ def _order(claim: str, task: str, worse: str, better: str) -> Ranked:
 
 def _bars(task: str, title: str, unit: str, **more: Any) -> BarsOf:
     return BarsOf(name=task, title=title, group="task", y="values", by="network", x_title="task", y_title=unit,
-                  where={"kind": "result", "task": task}, alt=f"{title}, one bar for each network.", how=_HOW,
-                  **more)  # fmt: skip
+                  where={"kind": "result", "task": task}, alt=f"{title} by network.", how=_HOW, **more)  # fmt: skip
 
 
 STUDY = declared(Study(
@@ -77,16 +78,15 @@ STUDY = declared(Study(
     references=("kerg2020",),
     claim="On text and permuted digits, whose information is dense, RelRNN and RelLSTM do no worse than RNN and LSTM.",
     scales={
-        "smoke": {"seeds": 1, "stand_in": True,
-                  "text": {"units": 8, "iterations": 3, "batch_size": 4, "validate_every": 3, "rate": 1e-3,
+        "smoke": {"text": {"units": 8, "iterations": 3, "batch_size": 4, "validate_every": 3, "rate": 1e-3,
                            "task_settings": {"length": 8}},
                   "digits": {"units": 8, "iterations": 3, "batch_size": 20, "validate_every": 3, "rate": 1e-3,
-                             "task_settings": {"side": 4, "recipe": "kerg", "pixels_per_step": 4}}},
-        "laptop": {"seeds": 3,
-                   "text": {"units": 64, "iterations": 300, "batch_size": 32, "validate_every": 300, "rate": 2e-3,
+                             "task_settings": {"side": 4, "recipe": "kerg", "pixels_per_step": 4}},
+                  "seeds": 1, "stand_in": True},
+        "laptop": {"text": {"units": 64, "iterations": 300, "batch_size": 32, "validate_every": 300, "rate": 2e-3,
                             "task_settings": {"length": 50}},
                    "digits": {"units": 64, "iterations": 400, "batch_size": 100, "validate_every": 200, "rate": 1e-3,
-                              "task_settings": {"side": 14, "recipe": "kerg", "pixels_per_step": 7}}},
+                              "task_settings": {"side": 14, "recipe": "kerg", "pixels_per_step": 7}}, "seeds": 3},
         "paper": {"seeds": 1,
                   "text": {"units": 1024, "epochs": 100, "batch_size": 10, "task_settings": {"length": 125}},
                   "digits": {"units": 400, "epochs": 200, "batch_size": 10, "task_settings": {"recipe": "kerg"}}},
@@ -105,8 +105,7 @@ STUDY = declared(Study(
                  x_title="updates", y_title="validation accuracy", where={"kind": "curve"}, how=_HOW,
                  alt="Validation accuracy on permuted digits against updates, one curve for each network."),
         TableOf(name="table", title="Measured and published", section="Every network", words=("task", "network"),
-                where={"kind": "result"}, columns={
-                    "task": "task", "network": "network", "parameters": "parameters",
+                where={"kind": "result"}, columns={"task": "task", "network": "network", "parameters": "parameters",
                     "bits per character, or accuracy in %": "value", "published": "published"}),
     ),
     entries={name: name for name in _NETWORKS}, subjects=len(_NETWORKS),
@@ -115,5 +114,6 @@ STUDY = declared(Study(
     "Digits: {digits}. At paper scale the published rates; below it, where training is short, one for all networks.",
     caveats=("Windows of text start from nothing: the document carries the state over and empties the memory alone.",
              "The text is Penn Treebank where its files are there, else Tiny Shakespeare, whose bits are other ones.",
-             "Published without the settings of RNN, RelLSTM, SAB and h-detach: rates as for RelRNN or LSTM [o]."),
+             "Published without the settings of RNN, RelLSTM, SAB and h-detach: rates as for RelRNN or LSTM [o].",
+             "At laptop scale LSTM too is behind RNN on text, published ahead by 0.2 bits: 300 updates are few."),
 ))  # fmt: skip

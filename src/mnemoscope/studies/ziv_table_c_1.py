@@ -20,7 +20,7 @@ def _runs(scale: Mapping[str, Any]) -> list[RunSpec]:
     common = ziv_training(scale, task="pmnist", task_settings={"side": scale["side"]}, stand_in=scale["stand_in"])
     common |= {"data": "fixed"}
     return [
-        RunSpec("fit", {**common, "num_layers": depth, "hidden_size": width // scale["divided"]})
+        RunSpec("fit", {**common, "num_layers": depth, "hidden_size": width // scale["divided"]}, _LABELS[depth, width])
         for depth, width in _PUBLISHED
         if depth * width <= scale["units"]
     ]
@@ -28,17 +28,12 @@ def _runs(scale: Mapping[str, Any]) -> list[RunSpec]:
 
 def _rows(outcome: Outcome) -> list[Row]:
     given, found = outcome.spec.settings, outcome.summary
-    depth, width = given["num_layers"], given["hidden_size"]
-    near = min(_PUBLISHED, key=lambda size: (size[0] != depth, abs(size[1] - width * _factor(given))))
+    depth, width, label = given["num_layers"], given["hidden_size"], outcome.spec.role
+    published = next(value for size, value in _PUBLISHED.items() if _LABELS[size] == label)
     percent = [100 * (score or 0.0) for score in found["test_score"]]
-    row = {"network": _LABELS[near], "L": depth, "n": width, "parameters": found["parameters"]}
+    row = {"network": label, "L": depth, "n": width, "parameters": found["parameters"]}
     row |= {"kind": "deep" if depth > 1 else "shallow", "rates": found["chosen_rate"]}
-    return [row | {"accuracy": percent, "mean": mean(percent), "published": _PUBLISHED[near]}]
-
-
-def _factor(given: Mapping[str, Any]) -> int:
-    """Return what widths were divided by: known by the side, which a scale cuts with them."""
-    return next(int(own["divided"]) for own in _SCALES.values() if own["side"] == given["task_settings"]["side"])
+    return [row | {"accuracy": percent, "mean": mean(percent), "published": published}]
 
 
 def _better(deep: tuple[int, int], shallow: tuple[int, int]) -> Ranked:
@@ -47,19 +42,19 @@ def _better(deep: tuple[int, int], shallow: tuple[int, int]) -> Ranked:
                   names=_NAMES)  # fmt: skip
 
 
-_SCALES: dict[str, dict[str, Any]] = {
-    "smoke": {"side": 7, "divided": 16, "units": 300, "rates": (1e-3,), "seeds": 1, "iterations": 6,
-              "validate_every": 3, "held_out": (10, 10), "stand_in": True},
-    "laptop": {"side": 14, "divided": 4, "units": 768, "rates": (1e-3,), "seeds": 1, "iterations": 1000,
-               "validate_every": 250, "held_out": (5000, 10_000), "stand_in": False},
-    "paper": {"side": 28, "divided": 1, "units": 768, "rates": (1e-3, 1e-4, 1e-5), "seeds": 3,
-              "iterations": 100_000, "validate_every": 1000, "held_out": (5000, 10_000), "stand_in": False},
-}  # fmt: skip
 STUDY = declared(Study(
     name="ziv-table-c-1",
     title="Permuted digits, deep or wide", source="Ziv, Table C.1", references=("ziv2020", "helfrich2018", "lecun1998"),
     claim="On permuted MNIST scoRNNs of two or three layers are better than shallow ones of more parameters.",
-    scales=_SCALES, minutes={"smoke": 0.2, "laptop": 5, "paper": 100_000}, trained=True, runs=_runs, rows=_rows,
+    scales={
+        "smoke": {"side": 7, "divided": 16, "units": 300, "rates": (1e-3,), "seeds": 1, "iterations": 6,
+                  "validate_every": 3, "held_out": (10, 10), "stand_in": True},
+        "laptop": {"side": 14, "divided": 4, "units": 768, "rates": (1e-3,), "seeds": 1, "iterations": 1000,
+                   "validate_every": 250, "held_out": (5000, 10_000), "stand_in": False},
+        "paper": {"side": 28, "divided": 1, "units": 768, "rates": (1e-3, 1e-4, 1e-5), "seeds": 3,
+                  "iterations": 100_000, "validate_every": 1000, "held_out": (5000, 10_000), "stand_in": False},
+    },
+    minutes={"smoke": 0.2, "laptop": 5, "paper": 100_000}, trained=True, runs=_runs, rows=_rows,
     rules=(
         _better((3, 256), (1, 600)),
         _better((2, 128), (1, 256)),

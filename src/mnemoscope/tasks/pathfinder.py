@@ -73,6 +73,12 @@ class Pathfinder(Task):
         at_least("distractors", self.distractors, 0)
         at_least("examples", self.examples, 8)
 
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """Pictures to train, to validate and to test."""
+        held = max(self.examples // 8, 1)
+        return self.examples, held, held
+
     def limits(self, axis: str | None = None) -> tuple[int, int | None]:
         """Two dashes at least; how many fit into the square is found out by drawing."""
         self._axis(axis)
@@ -136,9 +142,8 @@ def _sets(own: Pathfinder, seed: int) -> Splits:
     """Draw three sets; kept, since each run of a population asks for them. In half precision -1 and 1 are exact."""
     # Not the seed itself: fresh batches of the same seed would repeat the training set.
     generator = torch.Generator().manual_seed(seed_of(seed, f"{own.name} splits"))
-    sizes = (own.examples, max(own.examples // 8, 1), max(own.examples // 8, 1))
     parts = []
-    for size in sizes:
+    for size in own.sizes:
         chunks = [min(4096, size - start) for start in range(0, size, 4096)]
         drawn = [own._pictures(chunk, generator) for chunk in chunks]
         ink, same = (

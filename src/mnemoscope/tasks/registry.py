@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from mnemoscope.core.errors import UserError, nearest
+from mnemoscope.core.errors import UserError, nearest, unknown
 from mnemoscope.core.registry import Registry
 from mnemoscope.tasks.base import Task
 from mnemoscope.tasks.control.base import Environment
@@ -73,6 +73,7 @@ TASKS: Registry[type[Task]] = Registry(
     "task",
     "mnemoscope.tasks",
     table={name: f"mnemoscope.tasks.{place.split(':')[0]}" for name, place in TABLE.items()},
+    listed="mnemoscope tasks",
 )
 
 K = TypeVar("K", bound="type[Task]")
@@ -133,7 +134,5 @@ def create(name: str, /, **settings: Any) -> Task:
     known = list(inspect.signature(cls).parameters)
     for setting in settings:
         if setting not in known:
-            near = nearest(setting, known)
-            hint = f"did you mean {near!r}?" if near else f"it has {', '.join(known)}"
-            raise UserError(f"the task {name} has no setting {setting!r}; {hint}")
+            raise unknown(f"the task {name} has no setting {setting!r}", setting, known, "it has")
     return cls(**settings)

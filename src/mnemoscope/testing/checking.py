@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import functools
+import io
+import logging
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -14,7 +17,7 @@ from mnemoscope.core.errors import UserError
 from mnemoscope.testing.report import CheckFailed, Skipped
 from mnemoscope.testing.subject import Factory, Subject
 
-__all__ = ["Check", "brief", "check"]
+__all__ = ["Check", "brief", "check", "unreported"]
 
 SEED = 20
 _HERE = Path(__file__).parent
@@ -65,6 +68,18 @@ def check(advice: str, made: Callable[[Factory], Subject] = Subject) -> Callable
         return run
 
     return make
+
+
+@contextmanager
+def unreported() -> Iterator[None]:
+    """Keep to itself what torch prints and logs of a graph that it cannot make: its error says it, in one line."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+            yield
+    finally:
+        logging.disable(before)
 
 
 def brief(error: BaseException) -> str:

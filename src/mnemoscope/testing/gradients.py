@@ -24,10 +24,15 @@ TIME, BATCH = 3, 2
 _ADVICE = "use differentiable operations only, and correct the backward pass if you wrote one"
 
 
+def _in_double(network: Any) -> Any:
+    """Return the network in float64, complex weights included, which `double()` leaves as they are."""
+    return network.double()._apply(lambda t: t.to(torch.complex128) if t.dtype == torch.complex64 else t)
+
+
 @check(_ADVICE)
 def check_gradient_input(subject: Subject) -> None:
     """The gradient of output and state with respect to the input is that of finite differences (float64)."""
-    network = subject.build_deep().double()
+    network = _in_double(subject.build_deep())
     x = subject.inputs(network, time=TIME, batch=BATCH)
     _require_gradient(lambda x: subject.run(network, x), [x], "the input")
 
@@ -35,7 +40,7 @@ def check_gradient_input(subject: Subject) -> None:
 @check(_ADVICE)
 def check_gradient_state(subject: Subject) -> None:
     """The gradient with respect to hx, real or complex, is that of finite differences (float64)."""
-    network = subject.build_deep().double()
+    network = _in_double(subject.build_deep())
     x = subject.inputs(network, time=TIME, batch=BATCH)
     leaves, spec = tree_flatten(subject.state(network, batch=BATCH))
     free = [i for i, leaf in enumerate(leaves) if _is_inexact(leaf)]
@@ -52,7 +57,7 @@ def check_gradient_state(subject: Subject) -> None:
 @check(_ADVICE)
 def check_gradient_parameters(subject: Subject) -> None:
     """The gradient with respect to every parameter is that of finite differences (float64)."""
-    network = subject.build_deep().double()
+    network = _in_double(subject.build_deep())
     x = subject.given(network, subject.inputs(network, time=TIME, batch=BATCH))
     parameters = {name: p.detach() for name, p in network.named_parameters() if p.numel()}
     if not parameters:
@@ -68,7 +73,7 @@ def check_gradient_parameters(subject: Subject) -> None:
 @check(_ADVICE)
 def check_gradient_packed(subject: Subject) -> None:
     """The gradient with respect to the data of a PackedSequence is that of finite differences (float64)."""
-    network = subject.build_deep().double()
+    network = _in_double(subject.build_deep())
     x = subject.inputs(network, time=TIME, batch=BATCH)
     packed = pack_padded_sequence(x, torch.tensor([TIME, 1]))
 

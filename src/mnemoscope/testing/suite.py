@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from mnemoscope.core.errors import UserError, choice, nearest
+from mnemoscope.core.errors import choice, unknown
 from mnemoscope.nn import Network
 from mnemoscope.testing import (
     errors,
@@ -141,5 +141,4 @@ def require_known(names: Iterable[str]) -> None:
     known = [check.__name__ for check in (check_reading, *CHECKS, *STATELESS_CHECKS)]
     for name in names:
         if name not in known:
-            near = nearest(name, known)
-            raise UserError(f"there is no check {name!r}" + (f"; did you mean {near!r}?" if near else ""))
+            raise unknown(f"there is no check {name!r}", name, known)

@@ -10,7 +10,7 @@ from torch import nn
 from torch._dynamo.eval_frame import is_dynamo_supported
 from torch.nn.utils import parametrize
 
-from mnemoscope.testing.checking import check
+from mnemoscope.testing.checking import check, unreported
 from mnemoscope.testing.compare import require, require_close, require_same
 from mnemoscope.testing.report import CheckFailed, Skipped
 from mnemoscope.testing.subject import Network, Subject
@@ -60,7 +60,8 @@ def check_export(subject: Subject) -> None:
     _require_declared(network, "what torch.export follows of an adapted module is up to that module")
     x = subject.given(network, subject.inputs(network, time=3, batch=2))
     with torch.no_grad():
-        program = torch.export.export(network, (x,))
+        with unreported():
+            program = torch.export.export(network, (x,))
         require_close(program.module()(x), network(x), "let forward be the same function when it is exported")
 
 

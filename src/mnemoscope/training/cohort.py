@@ -16,6 +16,7 @@ from torch.utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflat
 from mnemoscope.nn.members import map_members
 from mnemoscope.nn.stack import Stack
 from mnemoscope.tasks import Batch, Task
+from mnemoscope.training.cautions import penalised
 from mnemoscope.training.descent import as_real, base_rates, decaying, full_state, part, trained_parameters
 from mnemoscope.training.model import Model
 from mnemoscope.training.objective import Buffers, Loss, aligned, is_plain, quick_score, stacked_losses
@@ -59,24 +60,23 @@ class CohortStep:
     ) -> None:
         self.task, self.member_options, self.options = task, list(options), options[0]
         self.size = len(models)
-        self.base = deepcopy(models[0])
-        self.names, _ = trained_parameters(self.base)
+        self.model = deepcopy(models[0])
+        self.names, _ = trained_parameters(self.model)
         states = [full_state(model) for model in models]
         stacked = {name: torch.stack([state[name].detach() for state in states]) for name in states[0]}
         self.stacked: dict[str, Tensor] = {name: t.requires_grad_(name in self.names) for name, t in stacked.items()}
-        rates = [base_rates(self.base, one) for one in options]
+        rates = [base_rates(self.model, one) for one in options]
         self.base_rates = {name: [rate[name] for rate in rates] for name in self.names}
         self.factors = [1.0] * self.size
-        decays = decaying(self.base, self.options)
+        decays = decaying(self.model, self.options)
         self.optimiser = self.options.optimiser(
             as_real(self._parameters()), self._rates(), [name in decays for name in self.names]
         )
         self.clipping = self.options.clipping
-        self._recurrent = [i for i, name in enumerate(self.names) if name in self.base.recurrent_parameters]
-        penalty = self.base.penalty()
-        self._penalised = any(one.penalty for one in options) and penalty is not None and penalty.requires_grad
-        self._follow = needs_after_step(self.base)
-        linear = type(self.base.readout) is nn.Linear and not self.base.once
+        self._recurrent = [i for i, name in enumerate(self.names) if name in self.model.recurrent_parameters]
+        self._penalised = penalised(self.model, [one.penalty for one in options])
+        self._follow = needs_after_step(self.model)
+        linear = type(self.model.readout) is nn.Linear and not self.model.once
         self._fast = linear and loss is None and is_plain(task)
         self._loss = loss or task.loss
         self._buffers = Buffers()
@@ -130,23 +130,23 @@ class CohortStep:
     def _forward(self, batches: list[Batch], penalised: bool, answers: bool, carry: Any = None) -> Any:
         inputs = tree_map(lambda *parts: torch.stack(parts), *(batch.inputs for batch in aligned(batches)))
         carry = self.carry if carry is None else carry
-        layer, weights = self.base.layer, self.stacked
+        layer, weights = self.model.layer, self.stacked
         if isinstance(layer, Stack) and not (layer.batch_first or penalised or answers):
-            embedding = self.base.embedding
+            embedding = self.model.embedding
             x = (
-                torch.vmap(self.base.arranged)(inputs)
+                torch.vmap(self.model.arranged)(inputs)
                 if embedding is None
                 else map_members(embedding, part(weights, "embedding."), inputs)
             )
             hidden, state = layer.run_members(part(weights, "layer."), x, carry, randomness="error")
             return hidden, hidden.new_zeros(self.size), state
-        call = _Mapped(self.base, penalised, answers)
+        call = _Mapped(self.model, penalised, answers)
         named = {f"model.{name}": tensor for name, tensor in weights.items()}
         return map_members(call, named, inputs, carry, randomness="error")
 
     def _own(self, outputs: Tensor, batches: list[Batch]) -> list[Tensor]:
         """Return the outputs of every member, without the steps that only others have."""
-        if self.base.once:
+        if self.model.once:
             return list(outputs)
         return [y[: len(batch.mask)] for y, batch in zip(outputs, batches, strict=True)]
 
@@ -186,11 +186,11 @@ class CohortStep:
 
     @torch.no_grad()
     def _after_step(self) -> None:
-        own = full_state(self.base)
+        own = full_state(self.model)
         for k in range(self.size):
             for name, tensor in own.items():
                 tensor.copy_(self.stacked[name][k])
-            self.base.after_step()
+            self.model.after_step()
             for name, tensor in own.items():
                 self.stacked[name][k].copy_(tensor)
 
@@ -225,7 +225,7 @@ class CohortStep:
         self.optimiser.load(part(tensors, "optimiser/"))
         leaves = part(tensors, "carry/")
         if leaves:
-            structure = tree_flatten(self.base.layer.init_state(1))[1]
+            structure = tree_flatten(self.model.layer.init_state(1))[1]
             self.carry = tree_unflatten([leaves[str(i)] for i in range(len(leaves))], structure)
 
     def state(self, member: int = 0) -> dict[str, Tensor]:
@@ -246,4 +246,4 @@ class CohortStep:
 
     def train_mode(self, training: bool) -> None:
         """Switch between learning and answering."""
-        self.base.train(training)
+        self.model.train(training)

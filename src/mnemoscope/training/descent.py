@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -13,6 +12,7 @@ from torch import Tensor
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
 from mnemoscope.core.errors import Description, expected
+from mnemoscope.training.cautions import penalised
 from mnemoscope.training.model import Model
 from mnemoscope.training.options import Options
 
@@ -51,15 +51,7 @@ class Descent(ABC):
         self.clipping = options.clipping
         self._recurrent = [i for i, name in enumerate(self.names) if name in model.recurrent_parameters]
         self._like = self.parameters[0]
-        penalty = model.penalty()
-        asked = penalty is not None and penalty.requires_grad
-        self._penalised = asked and options.penalty != 0
-        if asked and not self._penalised:
-            warnings.warn(
-                f"{type(model.layer).__name__.removeprefix('Parametrized')} asks for its penalty to be added to the "
-                "loss, and penalty=0 leaves it out: its matrix may grow until training diverges",
-                stacklevel=5,
-            )
+        self._penalised = penalised(model, [options.penalty])
         self.carry: Any = None
         self.carries = False
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mnemoscope.core.errors import Description, UserError, expected, nearest
+from mnemoscope.core.errors import Description, UserError, expected, unknown
 from mnemoscope.core.files import read_regular
 from mnemoscope.core.seeds import check_seed
 from mnemoscope.machines.workers import Workers
@@ -56,9 +56,7 @@ class Experiment:
         known = [*Options.names(), *PPO.names(), *_OTHERS]
         for name in self.settings:
             if name not in known:
-                near = nearest(name, known)
-                hint = f"did you mean {near!r}?" if near else f"it has {', '.join(known)}"
-                raise UserError(f"an experiment has no setting {name!r}; {hint}")
+                raise unknown(f"an experiment has no setting {name!r}", name, known, "it has")
         for title, table in (("network", self.network), ("task", self.task)):
             if not isinstance(table, Mapping) or not isinstance(table.get("name"), str):
                 raise UserError(f"an experiment must have a table [{title}] with a name, got {table!r}")

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from mnemoscope import runs
 from mnemoscope.core.errors import MnemoscopeError, UserError, choice
+from mnemoscope.core.memory import allowance
 from mnemoscope.machines.workers import Workers
 from mnemoscope.runs import Metrics
 from mnemoscope.tasks import Batch, Task
@@ -31,7 +32,7 @@ from mnemoscope.training.recording import Progress, drive, restore
 from mnemoscope.training.state import Callback, Ending, Member
 from mnemoscope.training.step import Step, trial_batch
 
-__all__ = ["LAYOUTS", "Group", "GroupResult", "Layout", "choose_layout", "fitted", "named_layout", "train_group"]
+__all__ = ["LAYOUTS", "Group", "GroupResult", "Layout", "choose_layout", "named_layout", "sent", "train_group"]
 
 
 @dataclass(frozen=True)
@@ -142,8 +143,9 @@ class Layout:
     Attributes
     ----------
     name
-        One of `LAYOUTS`: all as one batched program; several processes that train one network after the other;
-        several processes with a batched program each; one network after the other.
+        One of `LAYOUTS`: all as one batched program, or several one after the other where memory does not carry all;
+        several processes that train one network after the other; several processes with a batched program each; one
+        network after the other.
     groups
         Which networks are computed together.
     processes
@@ -189,7 +191,7 @@ def choose_layout(
     movable: bool,
     loss: Loss | None = None,
     until: float = math.inf,
-    away: bool = False,
+    elsewhere: Workers | None = None,
 ) -> Layout:
     """Measure a few steps of each way to train all networks of a group, and return the fastest.
 
@@ -201,23 +203,28 @@ def choose_layout(
         Whether another process could build the networks again.
     until
         When to stop, of `time.monotonic`: `OutOfBudget` is raised.
-    away
-        Whether the workers are on other machines: then nothing is trained in this process.
+    elsewhere
+        Workers on other machines: then nothing is trained in this process.
     """
     members, threads = len(group.models), torch.get_num_threads()
     iterations = group.options[0].iterations
-    names = ["sequential"]
-    names += ["batched"] if why_not_stacked(group, loss) is None else []
-    names += ["processes"] if movable and workers > 1 and members > 1 else []
-    names += ["batched-processes"] if {"batched", "processes"} <= set(names) else []
-    if away:
-        names = ["processes", *(["batched-processes"] if "batched" in names and members > 1 else [])]
-    if len(names) == 1:
-        return named_layout(names[0], members, workers, threads)
-    batches = [_batch(group, group.options[0].batch_size)] * members
+    stackable = why_not_stacked(group, loss) is None
+    if elsewhere is not None:
+        names = ["processes", *(["batched-processes"] if stackable else [])]
+    else:
+        names = ["sequential", *(["batched"] if stackable else [])]
+        if movable and workers > 1 and members > 1:
+            names += ["processes", *(["batched-processes"] if stackable else [])]
     found = [named_layout(name, members, workers, threads) for name in names]
+    if stackable:
+        one = member_bytes(group)
+        found = [fitted(layout, one, _memory(layout, elsewhere)) for layout in found]
+        found = [layout for layout in found if "batched" not in layout.name or len(layout.groups) < members]
+    if len(found) == 1:
+        return found[0]
     # On a busy machine threads that wait for each other are slower than one.
     found += [replace(layout, threads=1) for layout in found if layout.name == "batched" and threads > 1]
+    batches = [_batch(group, group.options[0].batch_size)] * members
 
     def seconds(layout: Layout) -> float:
         check_time(until)
@@ -226,14 +233,26 @@ def choose_layout(
     return min(found, key=seconds)
 
 
-def fitted(layout: Layout, group: Group, workers: Workers) -> Layout:
-    """Return a layout for workers elsewhere: groups no larger than a worker's memory holds, none of them here."""
+def _memory(layout: Layout, elsewhere: Workers | None) -> float:
+    """Return the bytes that one process of a layout may take."""
+    return allowance() / max(1, layout.processes) if elsewhere is None else elsewhere.memory
+
+
+def fitted(layout: Layout, member: int, memory: float) -> Layout:
+    """Return a layout whose groups, at so many bytes for each network, are no larger than the memory of a process."""
     most = max(map(len, layout.groups))
-    if math.isfinite(workers.memory):
-        most = max(1, min(most, int(workers.memory // member_bytes(group))))
+    if math.isfinite(memory):
+        most = max(1, min(most, int(memory // member)))
     groups = tuple(one[start : start + most] for one in layout.groups for start in range(0, len(one), most))
-    name = "batched-processes" if most > 1 else "processes"
-    return Layout(name, groups, workers.count, workers.threads)
+    return replace(layout, groups=groups)
+
+
+def sent(layout: Layout, group: Group, workers: Workers) -> Layout:
+    """Return a layout for workers elsewhere, as far as their memory carries it: none of the groups is trained here."""
+    if any(len(numbers) > 1 for numbers in layout.groups):
+        layout = fitted(layout, member_bytes(group), workers.memory)
+    name = "batched-processes" if max(map(len, layout.groups)) > 1 else "processes"
+    return Layout(name, layout.groups, workers.count, workers.threads)
 
 
 def member_bytes(group: Group) -> int:

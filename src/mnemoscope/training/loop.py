@@ -16,6 +16,7 @@ from mnemoscope.core.seeds import seed_of
 from mnemoscope.machines import deadline, stop_asked
 from mnemoscope.runs import Checkpoint, OutOfBudget
 from mnemoscope.tasks import Batch, Problem, Task
+from mnemoscope.training.cautions import size_of, warn_of_growth
 from mnemoscope.training.data import Source
 from mnemoscope.training.descent import part
 from mnemoscope.training.objective import Loss
@@ -320,18 +321,21 @@ def evaluate(
     Both are means over what counts: parts of different sizes weigh by what counts in them.
     """
     sums = [[0.0, 0.0, 0.0, 0.0] for _ in data]
-    carry = None
+    carry, sizes = None, list[float]()
     own = loss or task.loss
     with evaluating(step):
         for batches in zip(*data, strict=True):
             answers, prepared, state = step.outputs(batches, carry)
             carry = state if carries else None
+            if carries:
+                sizes.append(size_of(state))
             for total, answer, batch in zip(sums, answers, prepared, strict=True):
                 counted, scored = _weights(task, batch)
                 total[0] += counted * float(own(answer, batch))
                 total[1] += counted
                 total[2] += scored * task.score(answer, batch)
                 total[3] += scored
+    warn_of_growth(step.model, sizes)
     return [LossAndScore(a / b, c / d) for a, b, c, d in sums]
 
 

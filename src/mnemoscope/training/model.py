@@ -292,7 +292,9 @@ def _check_widths(model: Model, task: Task) -> None:
     if task.embedding is not None and model.embedding is None:
         raise UserError(f"{task.name} gives token numbers: the model must have an embedding")
     if task.embedding is None and given is not None and given != task.input_size:
-        raise expected("input_size of the layer", f"{task.input_size}, as the task {task.name} has", given)
+        wide = getattr(model.layer, "kind", "") == "sequence" and getattr(model.layer, "output_size", None) == given
+        hint = f" (a block is as wide as its input: --hidden {task.input_size})" if wide else ""
+        raise expected("input_size of the layer", f"{task.input_size}, as the task {task.name} has{hint}", given)
     last = model.layer if model.readout is None else model.readout
     width = getattr(last, "output_size" if model.readout is None else "out_features", None)
     if width is not None and width != task.output_size:

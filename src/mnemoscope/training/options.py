@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from mnemoscope.core.devices import check_device, chosen_device
-from mnemoscope.core.errors import UserError, choice, expected, nearest, positive_int
+from mnemoscope.core.errors import UserError, choice, expected, positive_int, unknown
 from mnemoscope.core.seeds import check_seed
 from mnemoscope.training.optimisers import OPTIMISERS, Clipping, Optimiser
 from mnemoscope.training.schedule import COSINE, Plateau, plateau
@@ -165,9 +165,7 @@ class Options:
         """Build it from settings by name; one that does not exist is refused with the nearest that does."""
         for name in settings:
             if name not in cls.names():
-                near = nearest(name, cls.names())
-                hint = f"did you mean {near!r}?" if near else f"there are {', '.join(cls.names())}"
-                raise UserError(f"training has no setting {name!r}; {hint}")
+                raise unknown(f"training has no setting {name!r}", name, cls.names())
         return cls(**settings)
 
     def to_dict(self) -> dict[str, Any]:

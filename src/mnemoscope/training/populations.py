@@ -35,10 +35,10 @@ from mnemoscope.training.groups import (
     Layout,
     check_layout,
     choose_layout,
-    fitted,
     group_folder,
     group_spec,
     named_layout,
+    sent,
     train_group,
 )
 from mnemoscope.training.objective import Loss
@@ -208,9 +208,8 @@ def _layout(
     if asked is not None:
         found = named_layout(asked, len(everyone.models), processes, torch.get_num_threads())
     else:
-        away = elsewhere is not None
-        found = choose_layout(everyone, processes, movable=movable, loss=loss, until=until, away=away)
-    return found if elsewhere is None else fitted(found, everyone, elsewhere)
+        found = choose_layout(everyone, processes, movable=movable, loss=loss, until=until, elsewhere=elsewhere)
+    return found if elsewhere is None else sent(found, everyone, elsewhere)
 
 
 def _start(

@@ -18,7 +18,7 @@ from mnemoscope.training.capacities.inputs import Builder
 from mnemoscope.training.fitting import Run
 from mnemoscope.training.populations import fit_population
 
-__all__ = ["Lines", "Series", "checked_minutes"]
+__all__ = ["Lines", "Series", "checked_minutes", "rates_of"]
 
 Lines = dict[str, dict[str, Any]]
 """What was found, by the name of each part of a series."""
@@ -51,9 +51,8 @@ class Series:
     asked
         What else the numbers depend on, for the record.
     seeds, iterations, training
-        Of the trainings.
-    target
-        Score on validation that ends one; None: none does.
+        Of the trainings. ``lr`` may be several rates: every seed is trained at each, and keeps the network whose loss
+        on validation was lowest.
     minutes
         Of all trainings together; what is left then is not begun.
     folder
@@ -69,7 +68,6 @@ class Series:
     asked: Mapping[str, Any]
     seeds: tuple[int, ...]
     iterations: int
-    target: float | None = None
     minutes: float | None = None
     folder: Path | None = None
     training: Mapping[str, Any] = field(default_factory=dict)
@@ -106,19 +104,24 @@ class Series:
         if left <= 0:
             raise runs.OutOfBudget
         begin = time.monotonic()
-        aim: dict[str, Any] = {} if self.target is None else {"target": self.target}
-        found = fit_population(
-            [builder.build(seed) for seed in self.seeds],
+        rates = rates_of(self.training)
+        tried = [(seed, rate) for seed in self.seeds for rate in rates]
+        trained = fit_population(
+            [builder.build(seed) for seed, _ in tried],
             self.tasks[name],
             iterations=self.iterations,
-            seeds=list(self.seeds),
+            seeds=[seed for seed, _ in tried],
             folder=None if self.folder is None else self.folder / name,
             minutes=None if math.isinf(left) else left,
-            **aim,
-            **self.training,
+            **{**self.training, **({} if rates == (None,) else {"lr": [rate for _, rate in tried]})},
         )
+        best = [
+            min(range(k, k + len(rates)), key=lambda i: _loss(trained[i])) for k in range(0, len(tried), len(rates))
+        ]
+        found = [trained[i] for i in best]
         parameters = sum(p.numel() for p in found[0].model.parameters())
         told = {"part": name, "steps": [run.ending.step for run in found], "parameters": parameters}
+        told |= {} if len(rates) == 1 else {"rates": [tried[i][1] for i in best]}
         examined: dict[str, Any] = plain({**told, **self.examine(name, found)})
         return {**examined, "seconds": time.monotonic() - begin}
 
@@ -134,6 +137,22 @@ class Series:
             "training": {name: value for name, value in self.training.items() if name not in _UNRECORDED},
         }
         return runs.open(spec, folder=self.folder, kind=self.kind)
+
+
+def rates_of(training: Mapping[str, Any]) -> tuple[float | None, ...]:
+    """Return the learning rates that every seed is trained at; one None: the usual one."""
+    given = training.get("lr")
+    if not isinstance(given, list | tuple):
+        return (given,)
+    if not given or len(set(given)) != len(given) or None in given:
+        raise expected("lr", "a rate, or several different ones", given)
+    return tuple(given)
+
+
+def _loss(run: Run) -> float:
+    """Return the lowest loss on validation; infinity for a training that diverged or was never validated."""
+    known = [row["validation_loss"] for row in run.metrics if row.get("validation_loss") is not None]
+    return math.inf if run.status == "failed" else min(known, default=math.inf)
 
 
 def _close(record: runs.Recorder, found: Lines, reason: str) -> None:

@@ -44,6 +44,7 @@ STRANGERS = [
     Stranger("states within states, `((h, c), (h, c))`", "cells.py:Nested", "recurrent", 32),
     Stranger("a matrix as state", "cells.py:Matrix", "recurrent", 64),
     Stranger("a complex state", "cells.py:Complex", "recurrent", 16),
+    Stranger("`forward(x, h)`, and h becomes complex", "cells.py:RealZeros", "recurrent", 16),
     Stranger("a counter beside the state", "cells.py:Counter", "recurrent", 8),
     Stranger("`forward(x, h, ts)`, a time span besides", "cells.py:TimeSpans", "recurrent", 8),
     Stranger("no state at first: a learned one", "cells.py:Learned", "recurrent", 8),

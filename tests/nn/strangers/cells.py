@@ -153,6 +153,20 @@ class Complex(nn.Module):
         return self.out(state.real), state
 
 
+class RealZeros(nn.Module):
+    """Its state is complex, and the zeros that it is given need not be."""
+
+    def __init__(self, input_size, hidden_size):
+        super().__init__()
+        self.angle = nn.Parameter(torch.linspace(0.1, 3.0, hidden_size))
+        self.read = nn.Linear(input_size, hidden_size)
+        self.out = nn.Linear(2 * hidden_size, hidden_size)
+
+    def forward(self, x, h):
+        h = 0.97 * torch.polar(torch.ones_like(self.angle), self.angle) * h + self.read(x)
+        return self.out(torch.cat([h.real, h.imag], -1)), h
+
+
 class Counter(Plain):
     """Keeps the number of the step beside its units."""
 

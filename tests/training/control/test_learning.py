@@ -114,7 +114,7 @@ def test_seeds_decide_everything_and_global_chance_nothing():
 
 
 @pytest.mark.parametrize("precision", ["float64", "bfloat16"])
-@pytest.mark.parametrize("name", ["lstm", "rellstm", "transformer"])
+@pytest.mark.parametrize("name", ["lstm", "rellstm", "transformer", "ntm", "matntm"])
 def test_precisions(name, precision):
     options = {"buffer": 2, "relevant": 2} if name == "rellstm" else {}
     made = ms.nn.NetworkSpec(name, input_size=4, hidden_size=8, options=options, seed=0).build()
@@ -124,6 +124,17 @@ def test_precisions(name, precision):
     twin = ms.nn.NetworkSpec(name, input_size=4, hidden_size=8, options=options, seed=0).build()
     close = ppo(twin, MAZE, **BRIEF)  # the first rollout is nearly that of float32
     assert run.metrics[0]["loss"] == pytest.approx(close.metrics[0]["loss"], abs=0.03)
+
+
+def test_a_machine_of_matrices_plays_in_bfloat16():
+    options = {"input_size": (2, 2), "hidden_size": (2, 2), "memory": (3, 2, 2)}
+    run = ppo(
+        ms.nn.create("matntm", **options, generator=torch.Generator().manual_seed(0)),
+        MAZE,
+        precision="bfloat16",
+        **BRIEF,
+    )
+    assert 0 <= run.score <= 1
 
 
 def test_a_diverging_run_says_so(tmp_path):

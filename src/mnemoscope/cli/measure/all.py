@@ -16,6 +16,7 @@ from mnemoscope.cli.measure.application import (
     LINEAR,
     Source,
     apply_to_network,
+    linear_files,
     network_function,
     network_parameters,
     reason_against,
@@ -29,7 +30,7 @@ from mnemoscope.measures import Measure, get, names
 __all__ = ["all_command"]
 
 Quick = Annotated[bool, typer.Option("--quick", help="The quick set: a first look within seconds.")]
-_NAMES = 21
+_NAMES = 22
 """Width of the column of names."""
 
 Seed = Annotated[int, typer.Option("--seed", help="Draws the weights of a network that is built, and all else.")]
@@ -63,8 +64,8 @@ class _Results:
 
 
 def _run_all(*, quick: bool, json: bool, option: list[str] | None, **given: Any) -> None:
-    files = {flag: [path] for flag in LINEAR if (path := given.pop(flag)) is not None}
-    about = about_of({name: given.pop(name) for name in ADVICE_OPTIONS})
+    files = linear_files({flag: [path] for flag in LINEAR if (path := given.pop(flag)) is not None}, given)
+    about = about_of({name: given.pop(name, None) for name in ADVICE_OPTIONS})
     source = Source(files=files, option=tuple(option or ()), about=about, **given)
     if (source.network is None) == (not files):
         raise UserError("measure all needs a network: its name or file, or --matrix and --input; one of the two")
@@ -140,7 +141,7 @@ def _print_rest(results: _Results) -> None:
     for title, rows in (("Does not apply", results.skipped), ("Failed", results.failed)):
         if rows:
             typer.echo(f"\n{title}")
-        for name, reason in rows.items():
+        for name, reason in sorted(rows.items()):
             _print_named(name, reason)
     total = sum(results.seconds.values())
     counts = f"{len(results.by_name)} measures in {total:.1f} s"

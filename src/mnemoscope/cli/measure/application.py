@@ -20,6 +20,7 @@ from mnemoscope.core.result import Result
 from mnemoscope.measures import MEASURES, Measure
 from mnemoscope.nn import NetworkSpec
 from mnemoscope.nn.construction import DEFAULT_SIZES
+from mnemoscope.nn.linear_system import LinearSystem
 from mnemoscope.nn.registry import NETWORKS, create
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "Source",
     "apply",
     "apply_to_network",
+    "linear_files",
     "measure_options",
     "network_function",
     "network_parameters",
@@ -105,6 +107,13 @@ def network_parameters() -> dict[str, tuple[Any, Any]]:
     }
 
 
+def linear_files(files: Mapping[str, list[str]], given: dict[str, Any]) -> dict[str, list[str]]:
+    """Return the files of a linear network: beside W, ``--output`` is that of C and no advice on a module."""
+    if "matrix" not in files or "output" in files or not given.get("output"):
+        return dict(files)
+    return {**files, "output": [given.pop("output")]}
+
+
 def run_parameters() -> dict[str, tuple[Any, Any]]:
     """Return annotation and default of the arguments by which a command takes a run."""
     words = "The folder of a run, its id or a beginning of it, as `mnemoscope runs` lists them."
@@ -173,7 +182,7 @@ class Source:
 
     def array(self, flag: str) -> Any:
         """Return the array of a flag, or a list of them when it was given several times."""
-        found = [read_array(path) for path in self.files[flag]]
+        found = [read_array(path, complex_too=True) for path in self.files[flag]]
         return found[0] if len(found) == 1 else found
 
     def build(self, *, as_it_is: bool = False) -> Any:
@@ -208,7 +217,7 @@ class Source:
 
     def _linear(self) -> Any:
         self.refuse_sizes("the sizes of a linear network are those of its matrices")
-        for flag in ("matrix", "input"):
+        for flag in LINEAR:
             if flag not in self.files:
                 raise UserError(f"a linear network needs --matrix W and --input v, got no --{flag}")
         W = arrays.square("the matrix of --matrix", self.array("matrix"))
@@ -218,6 +227,14 @@ class Source:
             v = v.T
         if v.shape[0] != W.shape[0]:
             raise expected("the array of --input", f"of {W.shape[0]} rows, as --matrix", Description(str(v.shape)))
+        if "output" in self.files:
+            C = self.array("output")
+            C = arrays.matrix("the array of --output", C[None] if np.ndim(C) == 1 else C)
+            if C.shape[1] != W.shape[0]:
+                raise expected(
+                    "the array of --output", f"of {W.shape[0]} columns, as --matrix", Description(str(C.shape))
+                )
+            return LinearSystem.of(W, v, C)
         layer = create("linear-rnn", input_size=v.shape[1], hidden_size=len(W), bias=False, dtype=torch.float64)
         layer.weight_hh_l0 = torch.from_numpy(W)
         layer.weight_ih_l0 = torch.from_numpy(v)

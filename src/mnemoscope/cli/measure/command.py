@@ -147,14 +147,14 @@ def _has_chance(entry: Measure) -> bool:
 def _run(
     entry: Measure, *, json: bool, plot: str | None, force: bool = False, quick: bool = False, **given: Any
 ) -> None:
-    from mnemoscope.cli.measure.application import LINEAR, Source, apply, measure_options
+    from mnemoscope.cli.measure.application import LINEAR, Source, apply, linear_files, measure_options
     from mnemoscope.report import chart
 
     if plot is not None:
         chart.check_path(plot)
         check_output(plot, force)
     flags = _flags(entry, LINEAR)
-    files = {flag: given.pop(flag) for flag in flags if given.get(flag)}
+    files = linear_files({flag: given.pop(flag) for flag in flags if given.get(flag)}, given)
     options = {name: option for name, option in measure_options(entry).items() if given.get(name) is not None}
     values = {name: option.value(given.pop(name)) for name, option in options.items()}  # before advice of that name
     if quick:

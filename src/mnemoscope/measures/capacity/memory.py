@@ -102,7 +102,7 @@ class MemoryCapacity(Result):
         if self.status == "exact":
             found = f"memory capacity {self.total:.10g} of at most {self.size} (exact, {self.digits} digits)"
         else:
-            found = f"memory capacity {self.total:.2f} +- {self.stderr:.2f} of at most {self.size} (estimate)"
+            found = f"memory capacity {self.total:.2f} ± {self.stderr:.2f} of at most {self.size} (estimate)"
         if len(self.by_degree) > 1:
             found += ", by degree " + " + ".join(f"{part:.2f}" for part in self.by_degree)
         if self.rank is not None:
@@ -157,7 +157,10 @@ def _degree_name(degree: int, degrees: int) -> str:
 
 
 _TRIED = 3000
-"""Products that are tried of a large state until they are chance, where nothing is known of it."""
+"""Products that are tried of a large state until they are chance, of one that forgets within the longest lag."""
+
+_CHANCE = 1e-3
+"""Share of a disturbance's square below which an input is taken for forgotten."""
 
 
 def _paced(n: Mapping[str, float], pace: Pace) -> float:
@@ -171,8 +174,9 @@ def _paced(n: Mapping[str, float], pace: Pace) -> float:
     if size <= QR:
         factors, products = 5e-10 * samples * size**2, n["M"]
     else:
-        factors, products = 9e-11 * samples * size**2 + 4e-10 * size**3, min(n["M"], _TRIED)
-    return drive + pace.arithmetic * (factors + 1e-10 * samples * size * products) + 1e-8 * samples * products
+        holds = pace.lags(_CHANCE, longest) >= longest
+        factors, products = 9e-11 * samples * size**2 + 4e-10 * size**3, n["M"] if holds else min(n["M"], _TRIED)
+    return 0.15 + drive + pace.arithmetic * (factors + 1.6e-10 * samples * size * products) + 2e-8 * samples * products
 
 
 _COST = Cost(

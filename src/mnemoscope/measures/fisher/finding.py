@@ -40,7 +40,7 @@ def _paced(n: Mapping[str, float], pace: Pace) -> float:
     if size <= DENSE and pace.linear:
         return 0.15 + 5e-9 * size**3 * pace.arithmetic
     if size <= DENSE:
-        return drive + lags * batch * (size * pace.pull.each + 1.5e-10 * size**3 * pace.arithmetic + 3e-5)
+        return drive + lags * batch * (size * pace.pull.each + 2.5e-10 * size**3 * pace.arithmetic + 1e-4)
     blocks = min(_FADES, n["krylov"]) if lags < n["T"] else n["krylov"]
     block = 3 * pace.pull.base + _WIDE * batch * (2.5 * pace.pull.each + 5e-8 * size)
     return drive + lags * (pace.pull(_WIDE * batch) + blocks * block)

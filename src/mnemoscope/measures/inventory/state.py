@@ -147,7 +147,11 @@ class StateInventory(Result):
 
 
 _COST = Cost(
-    time={"T S": 2e-6, "T": 5e-3, "S^2": 2e-8}, memory="T S", sizes={"T": lambda known: known["horizon"] or 64}
+    time={"T S": 2e-6, "T": 5e-3, "S^2": 2e-8},
+    memory="T S",
+    sizes={"T": lambda known: known["horizon"] or min(max(known["S"], _STEPS[0]), _STEPS[1])},
+    # As many steps three times over, twice as many before them, and back.
+    paced=lambda n, pace: n["T"] * (5 * pace.step(n["trajectories"]) + 2 * pace.pull(n["trajectories"])) + 0.1,
 )
 
 

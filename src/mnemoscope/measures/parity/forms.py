@@ -166,6 +166,8 @@ _COST = Cost(
     memory="T S",
     sizes={"T": lambda known: sum(known["lengths"]), "K": lambda known: len(known["dtypes"])},
     letters={"K": "number types"},
+    # Forward and back in two forms at least, with the gradients of weights.
+    paced=lambda n, pace: 15 * n["K"] * n["T"] * pace.step.base + 0.05,
 )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -13,9 +13,9 @@ from torch import Tensor, nn
 from mnemoscope.core.errors import UserError, positive_int
 from mnemoscope.core.result import Result, result
 from mnemoscope.measures.parity.forms import parting
+from mnemoscope.measures.parity.gates import Found, Pair, where_they_differ
 from mnemoscope.measures.parity.running import forward, in_type, recurrent_of, relative, tolerance
-from mnemoscope.measures.parity.weights import gates_of, matched
-from mnemoscope.nn.recurrent import Recurrent
+from mnemoscope.measures.parity.weights import matched
 
 if TYPE_CHECKING:
     from mnemoscope.report import chart
@@ -24,8 +24,6 @@ __all__ = ["ReferenceParity", "reference_parity"]
 
 _WHAT = "reference_parity"
 _BATCH, _SHORT = 3, 6
-_SATURATED = 1e6
-"""Factor by which the weights of a gate grow, so that it is open or shut and nothing between."""
 
 
 @result
@@ -41,7 +39,9 @@ class ReferenceParity(Result):
     gaps
         Relative difference of the outputs at every step.
     gates
-        Gates that hide the whole difference when they are silenced in both; empty where none alone does.
+        Gates that hide the whole difference when they are silenced in both; empty where none does.
+    together
+        Whether it takes two of them at once, as where they were exchanged; else each alone does.
     remaining
         For every gate the share of the difference that is left when it is silenced.
     """
@@ -52,6 +52,7 @@ class ReferenceParity(Result):
     parts: int
     gaps: Float[np.ndarray, " step"]
     gates: tuple[str, ...]
+    together: bool
     remaining: dict[str, float]
 
     @property
@@ -63,8 +64,11 @@ class ReferenceParity(Result):
         if self.agree:
             return f"the two agree to {self.difference:.1g} over {len(self.gaps)} steps"
         said = f"the two differ by {self.difference:.2g} from step {self.parts} on"
+        if self.together:
+            both = " and ".join(self.gates)
+            return f"{said}, in {both} together, as where they were exchanged: silenced, nothing differs"
         if self.gates:
-            return f"{said}, in {' and '.join(self.gates)}: silenced, nothing differs"
+            return f"{said}, in {' or '.join(self.gates)}: silenced, nothing differs"
         return f"{said}, in no gate alone: they differ in what is done with the gates or with the state"
 
     def plot(self) -> chart.Chart:
@@ -88,9 +92,9 @@ def reference_parity(
 
     .. math:: \text{difference} = \max_t |y^B_t - y^A_t| \, / \, \max_t |y^A_t|
 
-    in float64, from the initial state. Where they differ, each gate is silenced in both, once by weights of zero and
-    once by weights a million times as large, which leave it open or shut: a gate with which the difference goes is
-    where they differ.
+    in float64, from the initial state. Where they differ, each gate is silenced in both: by weights of zero, by weights
+    a million times as large, which leave every unit of it open or shut, and by a bias that opens or shuts all of it. A
+    gate with which the difference goes, while all others still do something, is where they differ.
 
     Parameters
     ----------
@@ -125,11 +129,12 @@ def reference_parity(
     _put(other_weights, sources(weights))
     shape = (positive_int("steps", steps), _BATCH, *one.input_shape)
     x = scale * torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-    wanted, found = _outputs(one, x), _outputs(other, x)
+    with torch.no_grad():
+        wanted, found = forward(one, x)[0], forward(other, x)[0]
     difference, parts = relative(found, wanted), parting(found, wanted, tolerance(torch.float64))
     gaps = (found - wanted).abs().flatten(1).amax(1) / wanted.abs().max().clamp(min=1e-300)
     short = x[: max(parts, 1) + _SHORT]
-    remaining = {} if parts == 0 else _silenced(one, other, weights, other_weights, sources, short)
+    where = Found((), False, {}) if parts == 0 else where_they_differ(Pair(one, other, sources, short))
     return ReferenceParity(
         status="estimate",
         digits=None,
@@ -138,8 +143,9 @@ def reference_parity(
         difference=difference,
         parts=parts,
         gaps=gaps.numpy(),
-        gates=tuple(name for name, share in remaining.items() if share < 1e-6),
-        remaining=remaining,
+        gates=where.gates,
+        together=where.together,
+        remaining=where.remaining,
     )
 
 
@@ -147,37 +153,3 @@ def _put(places: Mapping[str, Tensor], values: Mapping[str, Tensor]) -> None:
     with torch.no_grad():
         for name, value in values.items():
             places[name].copy_(value)
-
-
-@torch.no_grad()
-def _outputs(network: Recurrent, x: Tensor) -> Tensor:
-    return forward(network, x)[0]
-
-
-def _silenced(
-    one: Recurrent,
-    other: Recurrent,
-    weights: Mapping[str, Tensor],
-    others: Mapping[str, Tensor],
-    sources: Callable[[Mapping[str, Tensor]], dict[str, Tensor]],
-    x: Tensor,
-) -> dict[str, float]:
-    """Return the share of the difference that stays when each gate is silenced in both."""
-    kept = {name: each.clone() for name, each in weights.items()}
-    whole = relative(_outputs(other, x), _outputs(one, x))
-    remaining = {}
-    for gate, rows in gates_of(weights, one.output_size).items():
-        shares = []
-        for factor in (0.0, _SATURATED):
-            changed = {name: each.clone() for name, each in kept.items()}
-            for name, part in rows:
-                changed[name][part] *= factor
-            _put(weights, changed)
-            _put(others, sources(changed))
-            wanted, found = _outputs(one, x), _outputs(other, x)
-            if float(wanted.abs().max()) > 1e-12 and bool(wanted.isfinite().all()):  # else there is nothing to compare
-                shares.append(relative(found, wanted) / whole)
-        remaining[gate] = min(shares, default=1.0)
-    _put(weights, kept)
-    _put(others, sources(kept))
-    return remaining

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -53,6 +54,9 @@ def relative(found: Tensor, wanted: Tensor) -> float:
     if not wanted.numel():
         return 0.0
     wide = [each.detach().to(torch.complex128 if each.is_complex() else torch.float64) for each in (found, wanted)]
+    gap, size = (float(each.abs().max()) for each in (wide[0] - wide[1], wide[1]))
+    if math.isfinite(gap) and math.isfinite(size):
+        return gap / size if size > 0 else gap
     if not bool(torch.equal(wide[0].isfinite(), wide[1].isfinite())):
         return float("inf")
     finite = wide[1].isfinite()

@@ -1,4 +1,4 @@
-"""Weights of one network in another: matched by name and shape, or as a mapping says; and the gates they belong to."""
+"""Weights of one network in another: matched by name and shape, or as a mapping says."""
 
 from __future__ import annotations
 
@@ -11,13 +11,9 @@ from torch import Tensor
 
 from mnemoscope.core.errors import UserError, expected
 
-__all__ = ["gates_of", "matched"]
+__all__ = ["matched"]
 
 _PART = re.compile(r"(?P<name>[^\[\s]+?)(\[(?P<first>\d+):(?P<last>\d+)\])?(?P<turned>\.T)?")
-_NO_GATE = re.compile(
-    r"weight|bias|[wuvrbWUVRB]|ih|hh|x|h|kernel|linear|lin|fc|gate|cell|rnn|module|l?\d+|input|hidden"
-)
-_SHORT = re.compile(r"(?:[WUVRbwuv]|[xh]2|[xh](?=[a-z]$))_?([a-z]+)")
 
 
 def matched(
@@ -82,27 +78,3 @@ def _mapped(text: str, given: Mapping[str, Tensor], name: str, wanted: Mapping[s
     if total.shape != wanted[name].shape:
         raise expected(f"what is mapped to {name}", f"of shape {tuple(wanted[name].shape)}", tuple(total.shape))
     return total
-
-
-def gates_of(weights: Mapping[str, Tensor], hidden: int) -> dict[str, list[tuple[str, slice]]]:
-    """Return the gates of a network by name, each as rows of weights.
-
-    Weights of k times `hidden` rows have k gates, one after the other; others belong to the gate that their names share
-    (``W_f``, ``U_f``, ``b_f``: f), or stand for themselves.
-    """
-    found: dict[str, list[tuple[str, slice]]] = defaultdict(list)
-    for name, each in weights.items():
-        blocks = len(each) // hidden if each.dim() and hidden and len(each) % hidden == 0 else 1
-        if blocks > 1:
-            for k in range(blocks):
-                found[f"gate {k + 1} of {blocks}"].append((name, slice(k * hidden, (k + 1) * hidden)))
-        else:
-            found[_gate_name(name)].append((name, slice(None)))
-    return dict(found)
-
-
-def _gate_name(name: str) -> str:
-    words = [word for word in re.split(r"[._]", name) if word and not _NO_GATE.fullmatch(word)]
-    short = [_SHORT.fullmatch(word) for word in words]
-    kept = [each[1] if each else word for each, word in zip(short, words, strict=True)]
-    return " ".join(kept) or name

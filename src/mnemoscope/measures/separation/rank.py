@@ -173,8 +173,8 @@ _COST = Cost(
     memory="G^2",
     sizes={"G": lambda given: grid_side(given["templates"], given["d"], given["horizon"])},
     letters={"G": "rows of the grid, K^(T/2) for K templates"},
-    # Every sequence ends with a step of its own, and half as many steps lead there; outputs are found twice.
-    paced=lambda n, pace: 2.5 * n["G"] ** 2 * pace.step.each + 2e-8 * n["G"] ** 3 + 2e-6 * n["G"] ** 2 + 0.05,
+    # Every sequence ends with a step of its own, and half as many steps lead there.
+    paced=lambda n, pace: 1.5 * n["G"] ** 2 * pace.step.each + 2e-8 * n["G"] ** 3 + 2e-6 * n["G"] ** 2 + 0.05,
 )
 
 
@@ -249,10 +249,10 @@ def separation_rank(
     lower, upper, ceiling = _bounds(twin, rows, horizon, start, min(shape))
     rank, primes = 0, tuple[int, ...]()
     with ThreadPoolExecutor(1) as beside:  # LAPACK works on the spectrum while the residues are evaluated
-        floats = beside.submit(_spectra, twin, rows, horizon, start, unit, tolerance, not exactly)
+        floats = beside.submit(_spectra, twin, rows, horizon, start, unit, tolerance, not exactly, every)
         if exactly:
             rank, primes = exact_rank(cast(Polynomial, twin), rows, horizon, start, unit, ceiling)
-        spectrum, again = floats.result()
+        spectrum, again, mean_entropy = floats.result()
     if not exactly:
         rank = spectrum.rank
     elif rank and spectrum.values[0] == 0:  # the grid is not zero, but too small for float64
@@ -268,7 +268,7 @@ def separation_rank(
         spectrum=spectrum.values,
         distance=spectrum.distance,
         entropy=spectrum.entropy,
-        mean_entropy=_mean_entropy(twin, rows, horizon, start) if every else None,
+        mean_entropy=mean_entropy,
         lower=lower,
         upper=upper,
         shallow_width=rank,
@@ -314,18 +314,6 @@ def _walk(
     return StepWalk(network, torch.as_tensor(rows, dtype=torch.float64, device=like.device), unit)
 
 
-def _mean_entropy(
-    network: Recurrent | SequenceNetwork, rows: Templates, horizon: int, start: tuple[int, ...]
-) -> float | None:
-    """Return the mean of the outputs' entropies; outputs that are zero everywhere, or leave float64, are left out."""
-    units = np.unique(np.linspace(0, network.output_size - 1, min(network.output_size, _OUTPUTS)).round().astype(int))
-    with np.errstate(over="ignore", invalid="ignore"):
-        grid = evaluate_grid(_walk(network, rows, units.tolist()), horizon)
-    found = [singular_values_of(matricise(np.ascontiguousarray(one), len(rows), horizon, start)) for one in grid.T]
-    known = [each.entropy for each in found if each.values[0] > 0]
-    return float(np.mean(known)) if known else None
-
-
 def _spectra(
     network: Recurrent | SequenceNetwork,
     rows: Templates,
@@ -334,14 +322,25 @@ def _spectra(
     unit: int,
     tolerance: float | None,
     verify: bool,
-) -> tuple[SingularValues, SingularValues | None]:
-    """Return the grid's singular values, and those of the scaled grid to verify an open gap."""
+    every: bool,
+) -> tuple[SingularValues, SingularValues | None, float | None]:
+    """Return the grid's singular values, those of the scaled grid to verify an open gap, and the mean entropy.
+
+    The mean is that over `_OUTPUTS` outputs; those that are zero everywhere, or leave float64, are left out.
+    """
+    count = min(network.output_size, _OUTPUTS) if every else 0
+    units = [int(each) for each in np.unique(np.linspace(0, network.output_size - 1, count).round())]
+    asked = units if unit in units else [*units, unit]
     with np.errstate(over="ignore", invalid="ignore"):
-        grid = matricise(evaluate_grid(_walk(network, rows, unit), horizon), len(rows), horizon, start)
+        columns = evaluate_grid(_walk(network, rows, asked if every else unit), horizon)
+    grids = [matricise(np.ascontiguousarray(one), len(rows), horizon, start) for one in np.atleast_2d(columns.T)]
+    grid = grids[asked.index(unit)]
     if verify and not np.isfinite(grid).all():
         raise UserError(f"{_WHAT} needs outputs that stay finite, and this network's overflow within {horizon} steps")
     found = singular_values_of(grid, tolerance)
-    return found, singular_values_of(scaled(grid), tolerance) if verify and found.open else None
+    entropies = [each.entropy for each in map(singular_values_of, grids[: len(units)]) if each.values[0] > 0]
+    again = singular_values_of(scaled(grid), tolerance) if verify and found.open else None
+    return found, again, float(np.mean(entropies)) if entropies else None
 
 
 def _bounds(

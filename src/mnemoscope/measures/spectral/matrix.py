@@ -178,7 +178,7 @@ def _paced(n: Mapping[str, float], pace: Pace) -> float:
     formed = 2 * size * pace.pull.each
     if certified:
         return formed + pace.arithmetic * (1.4e-7 * size**3) + 0.02
-    return formed + pace.arithmetic * ((5e-10 * size**3 if whole else 0) + 2e-7 * size**2) + 0.8
+    return formed + pace.arithmetic * ((1e-9 * size**3 if whole else 0) + 3e-7 * size**2) + 1.0
 
 
 _COST = Cost(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -21,6 +22,7 @@ from mnemoscope.nn.state import State
 from mnemoscope.theory.formulas.tracking import LADDER, TransitionFacts, rule_out_groups
 
 if TYPE_CHECKING:
+    from mnemoscope.measures.pace import Pace
     from mnemoscope.report import chart
 
 __all__ = ["DYCK", "Exclusion", "TrackingGate", "tracking_gate"]
@@ -33,6 +35,7 @@ DYCK = "Dyck-(2,m)"
 _DECLARED = {
     "non-negative": TransitionFacts(True, True, False, True, 1),
     "projections": TransitionFacts(True, True, False, False, 1),
+    "fading negative": TransitionFacts(True, True, False, False, 1),
     "real diagonal": TransitionFacts(True, False, False, True, 1),
     "reflections": TransitionFacts(True, False, False, False, 1),
     "fixed diagonal": TransitionFacts(False, False, True, True, 1),
@@ -160,11 +163,20 @@ def _count(size: int) -> int:
     return int(np.clip(_NUMBERS // size**2, *_MOMENTS))
 
 
+def _paced(n: Mapping[str, float], pace: Pace) -> float:
+    """Return seconds: a large state whose network is nonlinear in it is not looked at."""
+    seen = (n["T"] + 64) * pace.step.base + 0.05
+    if n["S"] > _LARGEST and not pace.gated:
+        return seen
+    return seen + n["K"] * n["S"] * (pace.pull.each + pace.arithmetic * (2e-7 * n["S"] + 2e-9 * n["S"] ** 2))
+
+
 _COST = Cost(
     time={"K S^3": 2e-9, "K S^2": 2e-7, "T": 2e-3},
     memory="K S^2",
     sizes={"K": lambda given: given["count"] or _count(int(given["S"])), "T": lambda given: 2 * given["washout"] + 32},
     letters={"K": "moments at which transitions are taken"},
+    paced=_paced,
 )
 
 
@@ -295,6 +307,7 @@ def _judged(dynamics: Dynamics, parts: Parts, tolerance: float) -> TrackingGate:
         fixed=known and parts.fixed,
         commuting=commuting,
         layers=parts.layers,
+        passive=known and parts.passive(tolerance),
     )
     excluded = _exclusions(dynamics.network, facts if parts.linear else None)
     ruled = {each.group for each in excluded}
@@ -349,6 +362,6 @@ def _assumptions(linear: bool) -> tuple[str, ...]:
         return ("a network that is nonlinear in its state can use its nonlinearity to track: nothing is excluded",)
     return (
         "eigenvalues were taken at moments of driven trajectories: other inputs may show others",
-        "one element of a group comes at each step, precision is finite, lengths are not bounded",
+        "one element of a group comes at each step, states are bounded, of finite precision, at lengths without bound",
         "what is not ruled out need not be learned",
     )

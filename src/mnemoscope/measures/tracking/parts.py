@@ -63,21 +63,32 @@ class Parts:
     @property
     def fixed(self) -> bool:
         """Whether transitions are the same at all moments."""
-        return all(_same(each, each[:1].expand_as(each)) for each in self.transitions)
+        return not any(_differ(each, each[:1].expand_as(each)).any() for each in self.transitions)
 
     @property
     def diagonal(self) -> bool:
         """Whether every part is one number."""
         return all(each.shape[-1] == 1 for each in self.transitions)
 
+    def passive(self, tolerance: float) -> bool:
+        """Whether every part has transitions that are the same, or is one number, multiplied by none below zero."""
+        for each in self.transitions:
+            held = _differ(each, each[:1].expand_as(each)).logical_not()
+            if each.shape[-1] == 1:
+                held |= each[..., 0, 0] >= -tolerance
+            if not bool((held.all(0)).all()):
+                return False
+        return True
+
     @property
     def commuting(self) -> bool:
-        """Whether the transitions of every part commute."""
+        """Whether the transitions of every part commute: if they do with one sum of all, at random, then in pairs."""
         for each in self.transitions:
             if each.shape[-1] > 1:
-                one, other = each, each.roll(1, 0)
-                sizes = one.norm(dim=(-2, -1)) * other.norm(dim=(-2, -1))
-                if bool(((one @ other - other @ one).norm(dim=(-2, -1)) > _SAME * sizes).any()):
+                weights = torch.rand(len(each), generator=torch.Generator().manual_seed(0), dtype=torch.float64) + 0.5
+                both = torch.einsum("m,mpij->pij", weights.to(each), each)
+                sizes = each.norm(dim=(-2, -1)) * torch.einsum("m,mp->p", weights.to(each), each.norm(dim=(-2, -1)))
+                if bool(((each @ both - both @ each).norm(dim=(-2, -1)) > _SAME * sizes).any()):
                     return False
         return True
 
@@ -168,21 +179,28 @@ def _found(dynamics: Dynamics, x: Tensor, state: State, test: bool) -> Parts:
     places = _by_size(order.labels)
     transitions = tuple(_blocks(jacobians, place) for place in places)
     found = Parts(transitions, linear=True, layers=max(1, int((order.before + order.acts).max())))
-    return replace(found, linear=not test or _linear(dynamics, x, state, order, places, transitions))
+    return replace(found, linear=not test or _linear(dynamics, x, state, order, jacobians))
 
 
-def _linear(
-    dynamics: Dynamics, x: Tensor, state: State, order: _Order, places: list[np.ndarray], known: tuple[Tensor, ...]
-) -> bool:
-    """Tell whether no part's transition changes when its own numbers, and those behind it, are others."""
-    for each in np.unique(order.place[order.acts]).tolist():
-        other = dynamics.jacobians(x, _exchanged(dynamics, state, order.place[order.labels] >= each)).state.detach()
-        if not bool(other.isfinite().all()):
+@torch.no_grad()
+def _linear(dynamics: Dynamics, x: Tensor, state: State, order: _Order, jacobians: Tensor) -> bool:
+    """Tell whether parts move by their transitions when their own numbers, and those behind them, become others.
+
+    Those in front must not move at all. Steps are compared, not derivatives: these do not see a threshold.
+    """
+    flat = dynamics.flatten(state)
+    here = dynamics.advance(x, flat, state)
+    label = torch.from_numpy(order.labels).to(flat.device)
+    own = torch.where(label[:, None] == label, jacobians, 0.0)
+    places = torch.from_numpy(order.place).to(flat.device)[label]
+    for each in np.unique(order.place).tolist():
+        moved = torch.where(places >= each, flat.roll(1, 0), flat)
+        there = dynamics.advance(x, moved, state)
+        change = torch.einsum("mij,mj->mi", own, torch.where(places == each, moved - flat, 0.0))
+        gap, sizes = (there - here - change).abs(), here.abs() + there.abs() + change.abs()
+        seen = gap[:, places <= each]
+        if not bool(seen.isfinite().all()) or bool((seen > _SAME * sizes[:, places <= each]).any()):
             return False
-        for place, before in zip(places, known, strict=True):
-            own = order.place[order.labels[place[:, 0]]] == each
-            if own.any() and not _same(_blocks(other, place[own]), before[:, own]):
-                return False
     return True
 
 
@@ -233,13 +251,7 @@ def _blocks(jacobians: Tensor, places: Int[np.ndarray, "parts rows"]) -> Float[T
     return jacobians[:, index[:, :, None], index[:, None, :]]
 
 
-def _exchanged(dynamics: Dynamics, state: State, numbers: Bool[np.ndarray, " size"]) -> State:
-    """Return the states with some of their numbers taken from the state of another moment."""
-    flat = dynamics.flatten(state)
-    taken = torch.from_numpy(numbers).to(flat.device)
-    return dynamics.unflatten(torch.where(taken, flat.roll(1, 0), flat), state)
-
-
-def _same(one: Tensor, other: Tensor) -> bool:
+def _differ(one: Tensor, other: Tensor) -> Bool[Tensor, "moments parts"]:
+    """Tell which transitions are not the same."""
     size = torch.maximum(one.abs().amax(dim=(-2, -1)), other.abs().amax(dim=(-2, -1)))
-    return bool(((one - other).abs().amax(dim=(-2, -1)) <= _SAME * size).all())
+    return (one - other).abs().amax(dim=(-2, -1)) > _SAME * size

@@ -85,6 +85,10 @@ def _own(module: Any, plan: Plan, x: Tensor) -> Tensor:
         outputs.append(y)
     with suppress(Exception):  # where it starts by itself, that is its start; else it may raise anything
         outputs[0] = call(module, x[0], ABSENT)[0]
+    shapes = list(dict.fromkeys(tuple(y.shape) for y in outputs))
+    if len(shapes) > 1:
+        words = f"outputs of one shape at every step, got {shapes[0]} and then {shapes[1]}"
+        raise UserError(f"{type(module).__name__} must return {words}")
     return torch.stack(outputs)
 
 

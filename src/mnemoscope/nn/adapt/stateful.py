@@ -154,6 +154,10 @@ def _attempt(probe: Probe, kind: str, width: Width, call: Call, start: Any, answ
     if not is_tensors(given):
         answered.add(call.order)
     call, continues = (_read_cell if kind == "cell" else _read_recurrent)(probe, call, x, given, returned)
+    if isinstance(start, Filled) and _types(state := call.state_of(returned)) != _types(given):
+        start = Filled(describe(state, probe.batch))  # a state that becomes complex begins as complex zeros
+        given = probe.begin(start)
+        returned = probe.call(call, x, given)
     check_numbers(probe, call, x, given)
     begun = start if isinstance(start, Filled | Made) else _own_start(probe, kind, call, x, start, returned)
     call = replace(call, copies=writes(probe, call, x, begun))
@@ -208,8 +212,9 @@ def _read_cell(probe: Probe, call: Call, x: Tensor, given: Any, returned: Any) -
         if fits:
             return replace(call, state=key, output=_cell_output(probe, returned, key)), True
     _refuse_lost_batch(probe, returned)
+    took = f" for {shown(given)} that it took" if is_tensors(given) and not raised else ""
     raise UserError(
-        f"{probe.name} must return a state that it takes back, got {shown(returned)}{raised}; "
+        f"{probe.name} must return a state that it takes back, got {shown(returned)}{took}{raised}; "
         f"call {call_text(kind='cell', output=..., state=..., init_state='lambda batch: ...')}"
     )
 
@@ -312,6 +317,10 @@ def _is_batch(state: Any, batch: int) -> bool:
 
 def _alike(state: Any, like: Any) -> bool:
     return is_tensors(state) and [t.shape for t in tree_leaves(state)] == [t.shape for t in tree_leaves(like)]
+
+
+def _types(state: Any) -> list[torch.dtype]:
+    return [tensor.dtype for tensor in tree_leaves(state)]
 
 
 def _words(

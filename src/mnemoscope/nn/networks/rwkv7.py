@@ -55,6 +55,7 @@ class RWKV7(Heads):
     """
 
     square: ClassVar[bool] = True
+    transitions = "fading negative"  # similar to diag(w) - u u^T, w above exp(-exp(-1/2)) = 0.545, |u| at most 1
     parts: ClassVar[tuple[str, ...]] = ("gate", "mlp")
 
     def __init__(

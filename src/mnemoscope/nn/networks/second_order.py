@@ -6,6 +6,7 @@ from typing import Any, Unpack
 
 from mnemoscope.core.errors import choice
 from mnemoscope.nn.activation import NONLINEARITIES
+from mnemoscope.nn.initialisers import uniform
 from mnemoscope.nn.polynomial import Operations, Polynomial, bilinear
 from mnemoscope.nn.registry import network
 from mnemoscope.nn.stack import Layer, StackOptions, Weights
@@ -68,11 +69,32 @@ class SecondOrder(Polynomial):
     ),
 )
 class SecondOrderRNN(SecondOrder):
-    """The second-order network: Elman's with a bilinear term of state and input."""
+    """The second-order network: Elman's with a bilinear term of state and input.
+
+    Parameters
+    ----------
+    init
+        How A starts: ``"uniform"`` on +-1/sqrt(n), as published, which suits inputs of norm 1 (one-hot symbols), or
+        ``"fan-in"``, uniform on +-1/sqrt(n d), for d inputs of size 1: with the former their states would explode.
+    """
+
+    def __init__(
+        self,
+        input_size: int | tuple[int, ...],
+        hidden_size: int,
+        num_layers: int = 1,
+        *,
+        init: str = "uniform",
+        **common: Unpack[SecondOrderOptions],
+    ) -> None:
+        self.init = choice("init", init, ("uniform", "fan-in"))
+        super().__init__(input_size, hidden_size, num_layers, **common)
 
     def declare(self, layer: Layer) -> None:
         """Create A, U, V and b."""
-        self.parameter("weight_bilinear", self.hidden_size, layer.input_size, self.hidden_size, role="bilinear")
+        n, d = self.hidden_size, layer.input_size
+        bound = n if self.init == "uniform" else n * d
+        self.parameter("weight_bilinear", n, d, n, init=uniform(bound**-0.5), role="bilinear")
         super().declare(layer)
 
     def enter(self, ops: Operations, w: Weights, x: Any) -> tuple[Any, Any]:

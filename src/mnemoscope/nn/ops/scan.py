@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable
+from types import CodeType
 from typing import Any, TypeVar
 
 import torch
@@ -74,6 +75,8 @@ def _scan_in_graph(
     """
     from torch._higher_order_ops.scan import scan as loop
 
+    if not torch.compiler.is_dynamo_compiling():
+        _forget_compiled(loop)
     given, state_spec = tree_flatten(state)
     if torch.is_grad_enabled() and not all(leaf.is_floating_point() for leaf in given):
         raise UserError("this network's state has integers: export it within torch.no_grad()")
@@ -87,6 +90,15 @@ def _scan_in_graph(
 
     last, outputs = loop(turn, [*map(_real, given)], [*map(_real, driven)], dim=0)
     return outputs, tree_unflatten(_from_real(last, given_complex), state_spec)
+
+
+def _forget_compiled(loop: Any) -> None:
+    """Let torch's scan forget what it compiled: asking whether that fits would fix a length that is to stay open."""
+    from torch._dynamo.eval_frame import remove_from_cache
+
+    for part in loop.__code__.co_consts:
+        if isinstance(part, CodeType):
+            remove_from_cache(part)
 
 
 def _real(leaf: Tensor) -> Tensor:

@@ -29,7 +29,10 @@ VARIABLE = "MNEMOSCOPE_CACHE"
 """The environment variable that names the folder of references that were measured."""
 
 _ALLOWED = 45.0
-"""Seconds that references may take without being asked for: those that tell most come first."""
+"""Seconds that references may take without being asked for, where there is no budget."""
+
+_SHARE = 0.25
+"""Share of the budget that they may take: those that tell most come first."""
 
 _TELLING = ("lstm", "gru", "rnn", "orth-rnn", "nnrnn", "irnn", "linear-rnn", "2rnn", "rac", "scornn", "scurnn")
 _TIMED = ("step_microseconds",)
@@ -67,7 +70,7 @@ def rows_like(facts: NetworkFacts, *, quick: bool = False) -> list[Row]:
     return [_timeless(row) for row in at_parameters(alike, facts.parameters, quantities)]
 
 
-def measuring(facts: NetworkFacts, settings: Settings, *, fresh: bool = False) -> Runner | None:
+def measuring(facts: NetworkFacts, settings: Settings, budget: float | None, *, fresh: bool = False) -> Runner | None:
     """Return what measures references at a network's own size, and keeps their numbers; None when it would take long.
 
     Parameters
@@ -76,6 +79,8 @@ def measuring(facts: NetworkFacts, settings: Settings, *, fresh: bool = False) -
         Of the network that they are set beside.
     settings
         Of its profile.
+    budget
+        Seconds that measuring may take, of both; None: as long as it takes.
     fresh
         All of them, as thoroughly as the network, however long it takes; else those for which there is time, as a first
         look measures.
@@ -83,8 +88,13 @@ def measuring(facts: NetworkFacts, settings: Settings, *, fresh: bool = False) -
     if facts.kind not in ("recurrent", "sequence") or not facts.parameters:
         return None
     block = facts.kind == "sequence"
+    allowed = _ALLOWED if budget is None else _SHARE * budget
     chosen = dataclasses.replace(
-        settings, quick=settings.quick or not fresh, budget=None, train_minutes=None, bounded=False
+        settings,
+        quick=settings.quick or not fresh,
+        budget=None if fresh else allowed,
+        train_minutes=None,
+        bounded=False,
     )
     runner = Runner([], chosen, Store(_cache(facts, chosen)), beside_blocks=block)
     if not fresh:
@@ -99,7 +109,7 @@ def measuring(facts: NetworkFacts, settings: Settings, *, fresh: bool = False) -
             continue
         if abs(runner.subjects[-1].facts.parameters - facts.parameters) > NEAR * facts.parameters:
             del runner.subjects[before:]
-        elif not fresh and sum(piece.seconds for piece in runner.plan()) > _ALLOWED:
+        elif not fresh and sum(piece.seconds for piece in runner.plan()) > allowed:
             del runner.subjects[before:]
             break
     return runner if len(runner.subjects) >= len(REFERENCES) // 3 else None

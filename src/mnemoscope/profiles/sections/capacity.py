@@ -39,6 +39,7 @@ class Capacity(ProfileSection):
 
     needs_causal = True
     averaged = ("linear", "degrees")
+    shares = ("linear",)
     references = MemoryCapacity.references
     text = (
         "The share of the variance of the input k steps ago that the best linear readout of the state recovers. Summed "

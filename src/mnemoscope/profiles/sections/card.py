@@ -20,6 +20,9 @@ __all__ = ["IdentityCard"]
 
 _COUNTED = "Counted from every tensor operation while a step runs; sums and functions such as tanh do not count."
 
+_LARGE = 2048
+"""Numbers in a state beyond which steps are timed over short sequences."""
+
 
 @section("card", title="Identity card", order=10)
 class IdentityCard(ProfileSection):
@@ -73,7 +76,8 @@ class IdentityCard(ProfileSection):
         """Return the measure of resources."""
         if context.facts.kind not in ("recurrent", "sequence"):
             return ()
-        lengths, repeats = ((32, 64, 128), 3) if context.quick else ((128, 256, 512), 5)
+        few = context.quick or context.state_size > _LARGE
+        lengths, repeats = ((32, 64, 128), 3) if few else ((128, 256, 512), 5)
         return (Call("resources", {"lengths": lengths, "repeats": repeats}),)
 
     def run(self, network: Any, context: Context) -> Measurement:

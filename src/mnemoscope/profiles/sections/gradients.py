@@ -45,6 +45,9 @@ _LEADING = 16
 _WHOLE = 64
 """Numbers in a state up to which all exponents are found, beyond it the leading ones."""
 
+_LARGEST = 2048
+"""Numbers in a state beyond which fewer trajectories are followed: means over thousands of units scatter less."""
+
 _SHOWN = 64
 """Exponents in the chart: larger spectra are thinned."""
 
@@ -98,8 +101,11 @@ class Gradients(ProfileSection):
         more = {"horizon": 300, "transient": 60, "trajectories": 2}
         if context.state_size > _WHOLE:
             leading = min(_LEADING, context.facts.hidden_size or _LEADING)
-            few, more = {**few, "count": leading}, {**more, "transient": 100, "count": leading}
-        back = {"horizon": _HORIZON, "trajectories": 8 if context.quick else 16}
+            runs = 1 if context.state_size > _LARGEST else 2
+            few = {**few, "count": leading}
+            more = {**more, "transient": 100, "trajectories": runs, "count": leading}
+        fewer = context.quick or context.state_size > _LARGEST
+        back = {"horizon": _HORIZON, "trajectories": 8 if fewer else 16}
         return (
             Call("gradients", {**back, "at": "inputs"}),
             Call("gradients", back),

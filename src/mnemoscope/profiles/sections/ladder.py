@@ -80,7 +80,7 @@ class LadderSection(TrainedSection):
             "scores": [[_known(each) for each in scores.mean(0)] for scores in found.scores],
         }
         ended = () if found.complete else (f"Not all rungs were trained: {found.reason}.",)
-        said = f"{self.iterations(context):,} steps of RMSprop at most, {len(found.seeds)} seeds."
+        said = f"{self.iterations(context):,} steps of Adam, {len(found.seeds)} seeds."
         return Measurement(scalars=scalars, data=data, notes=(said, *ended))
 
     def figures(self, view: SectionView) -> Sequence[Figure]:

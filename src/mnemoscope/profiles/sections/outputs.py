@@ -38,6 +38,7 @@ class Outputs(ProfileSection):
     kinds = ("sequence",)
     listed_for_others = False
     averaged = ("fisher", "gradients", "capacity", "lost")
+    shares = ("capacity",)
     references = OutputMemory.references
     leading = "half_life"
     text = (

@@ -24,6 +24,9 @@ _HOW = (
 _LARGE = 256
 """Numbers in a state beyond which short sequences have to do."""
 
+_LARGEST = 2048
+"""Numbers in a state beyond which forms are compared in one type of number, over short sequences."""
+
 _COLUMNS = (
     Column(title="form", numeric=False),
     Column(title="type", numeric=False),
@@ -61,7 +64,9 @@ class ParitySection(ProfileSection):
         """Return mode parity at lengths that a profile has time for."""
         short = context.quick or context.state_size > _LARGE
         lengths = (1, 8, 65) if short else (1, 8, 65, 512)
-        types = ("float32", "float64") if short else ("float32", "float64", "bfloat16")
+        types: tuple[str, ...] = ("float32", "float64") if short else ("float32", "float64", "bfloat16")
+        if context.state_size > _LARGEST:
+            lengths, types = (1, 8, 33), ("float32",)
         return (Call("mode-parity", {"lengths": lengths, "dtypes": types}),)
 
     def run(self, network: Any, context: Context) -> Measurement:

@@ -19,6 +19,10 @@ _HOW = (
 )
 
 
+_LARGE = 2048
+"""Numbers in a state beyond which there is time for a short past."""
+
+
 @section("remembrance", title="How far back its predictions look", order=45)
 class Remembrance(ProfileSection):
     """The curve of effective remembrance, and the steps after which nothing older matters."""
@@ -47,7 +51,8 @@ class Remembrance(ProfileSection):
 
     def calls(self, context: Context) -> tuple[Call, ...]:
         """Return the measure."""
-        return (Call("remembrance", {"horizon": 64 if context.quick else 256}),)
+        short = context.quick or context.state_size > _LARGE
+        return (Call("remembrance", {"horizon": 64 if short else 256}),)
 
     def run(self, network: Any, context: Context) -> Measurement:
         """Measure one network."""

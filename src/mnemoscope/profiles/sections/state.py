@@ -31,6 +31,9 @@ _SHORT = 64
 
 _TRAJECTORIES = {256: 2}
 
+_LARGEST = 2048
+"""Numbers in a state beyond which a number counts as read where it is within 32 steps."""
+
 _COLUMNS = (
     Column(title="tensor", numeric=False),
     Column(title="shape", numeric=False),
@@ -52,6 +55,7 @@ class StateSection(ProfileSection):
 
     needs_causal = True
     averaged = ("share",)
+    shares = ("share",)
     references = (*EffectiveStateSize.references, *HankelValues.references)
     text = (
         "A state may hold many numbers and use few: what counts is how many directions of it carry past inputs to "
@@ -97,7 +101,7 @@ class StateSection(ProfileSection):
         runs = 1 if context.quick else _up_to(size, _TRAJECTORIES, 1)
         return (
             Call("effective-state-size", {"horizon": steps, "trajectories": runs}),
-            Call("state-inventory"),
+            Call("state-inventory", {"horizon": 32} if size > _LARGEST else {}),
         )
 
     def run(self, network: Any, context: Context) -> Measurement:

@@ -13,6 +13,7 @@ from mnemoscope.profiles.drawing import SectionView
 from mnemoscope.profiles.quantity import Quantity
 from mnemoscope.profiles.row import Row
 from mnemoscope.profiles.section import Context, Measurement, ProfileSection, Scalar, section
+from mnemoscope.profiles.trained_section import minutes_of
 from mnemoscope.report import Curves, Figure, Series
 
 __all__ = ["TASKS", "Trained", "TrainedTask", "iterations"]
@@ -102,7 +103,7 @@ class Trained(ProfileSection):
 
     def seconds(self, network: Any, context: Context) -> float:
         """Return the network's share of the minutes that training was given."""
-        return 60 * (context.train_minutes or 0.0) / context.rivals
+        return 60 * minutes_of(self.name, context) / context.rivals
 
     def cited(self, rows: Sequence[Row]) -> tuple[str, ...]:
         """Return the works on trained capacity, and those that the tasks come from."""
@@ -119,20 +120,21 @@ class Trained(ProfileSection):
         return found
 
     def check_together(self, networks: Sequence[Any], contexts: Sequence[Context]) -> None:
-        """Raise where one level of the first task takes longer than all the minutes."""
-        minutes = contexts[0].train_minutes or 0.0
+        """Raise where one level of the first task takes longer than all the minutes that there are for it."""
+        minutes = minutes_of(self.name, contexts[0])
         steps = iterations(minutes, len(contexts))
         needed = sum(map(_seconds_of_a_step, contexts)) * steps / 60
         if needed > minutes:
             whose = "this network takes" if len(contexts) == 1 else f"these {len(contexts)} networks take"
             raise UserError(
-                f"training needs more minutes, got {minutes:g}: one level of {TASKS[0].name} with {whose} about "
-                f"{needed:.2g}, and there are {len(TASKS)} tasks of several levels"
+                f"training needs more minutes, got {contexts[0].train_minutes:g}, {minutes:.2g} of them for this: one "
+                f"level of {TASKS[0].name} with {whose} about {needed:.2g}, and there are {len(TASKS)} tasks"
             )
 
     def run_together(self, networks: Sequence[Any], contexts: Sequence[Context]) -> list[Measurement | Exception]:
         """Search the limits of all networks, task by task; one that fails leaves the others their turns."""
-        minutes = contexts[0].train_minutes or 0.0
+        given = contexts[0].train_minutes or 0.0
+        minutes = minutes_of(self.name, contexts[0])
         steps = iterations(minutes, len(contexts))
         found: list[dict[str, Any]] = [{} for _ in contexts]
         failed: dict[int, Exception] = {}
@@ -151,7 +153,7 @@ class Trained(ProfileSection):
                 else:
                     found[place][task.key] = result
             spent += sum(search.seconds for search in searches.values())
-        return [failed.get(place) or _measurement(each, steps, minutes) for place, each in enumerate(found)]
+        return [failed.get(place) or _measurement(each, steps, given) for place, each in enumerate(found)]
 
     def figures(self, view: SectionView) -> Sequence[Figure]:
         """Return the limits of copying, and the success rate of every task against its difficulty."""

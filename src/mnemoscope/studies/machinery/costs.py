@@ -6,7 +6,8 @@ A training of k networks (seeds times rates) over N iterations takes about
 
 core-seconds, with s the time of a step, f that of answering one sequence, V validations of v sequences each, and t
 sequences of the test. Both times are measured on one thread, in processor time, which does not count what else the
-machine does. In an environment s is the time of an update, and tests are not counted. Trainings that end early take
+machine does; where a step takes long, or more memory than there is, it is timed with fewer sequences and continued
+along a line. In an environment s is the time of an update, and tests are not counted. Trainings that end early take
 less, and so do populations that are computed as one batched program.
 """
 
@@ -20,6 +21,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,9 @@ from mnemoscope.studies.machinery.control import update_of
 from mnemoscope.studies.machinery.relational import VARIANTS
 from mnemoscope.studies.machinery.study import RunSpec, Study
 from mnemoscope.studies.machinery.trainings import make_networks, make_task
+from mnemoscope.tasks.datasets import is_there
+from mnemoscope.tasks.listops import ListOps
+from mnemoscope.tasks.pathfinder import Pathfinder
 from mnemoscope.training import Options
 from mnemoscope.training.data import Fixed, Source, source_of
 from mnemoscope.training.fitting import ready
@@ -59,8 +64,16 @@ _FREE = (
 )
 """Settings that the time of a step does not depend on."""
 
-_CALLS = 3
-_PATIENCE = 2.0
+_SHORT = 0.2
+"""Seconds of a call below which it is timed twice."""
+_PATIENCE = 1.0
+"""Seconds of a step beyond which none with more sequences is timed."""
+
+_FILES = {"scifar": (45_000, 5_000, 10_000), "retrieval": (147_086, 18_090, 17_437)}
+"""Sequences of the published sets that a drawn one stands in for, where the user does not have the files."""
+
+_FEW = 64
+"""Pictures that are drawn where a step is timed, of many thousands that take half an hour to draw."""
 
 
 @dataclass(frozen=True)
@@ -125,8 +138,10 @@ class Estimates:
         if not per_run:
             return _declared(study, scale, list(plan), "it trains nothing")
         others = {name: 0.0 for name in plan if name not in per_run}
-        reason = f"{len(others)} runs that train nothing are not counted" if others else ""
-        return Cost(study.name, per_run | others, "measured", reason)
+        reasons = [f"{len(others)} runs that train nothing are not counted"] if others else []
+        drawn = sorted({str(spec.settings["task"]) for spec in plan.values() if _is_drawn(spec.settings)})
+        reasons += [f"drawn files for {' and '.join(drawn)}"] if drawn else []
+        return Cost(study.name, per_run | others, "measured", "; ".join(reasons))
 
     def _measured(self, plan: Mapping[str, RunSpec]) -> dict[str, float]:
         parts = [(name, settings) for name, spec in plan.items() for settings in trainings_of(spec)]
@@ -189,24 +204,69 @@ def _timed(settings: Mapping[str, Any]) -> list[float]:
     torch.set_num_threads(1)
     try:
         if "environment" in settings:
-            return [_seconds(update_of(settings)), 0.0, 1, 0.0, 0.0]
+            update = update_of(settings)
+            update()  # which warms up
+            return [_seconds(update), 0.0, 1, 0.0, 0.0]
         with tempfile.TemporaryDirectory(prefix="mnemoscope-") as folder, torch.random.fork_rng(devices=[]):
             model, task, options, source = _made(settings, Path(folder))
             step = Step(model, task, options)
-            batch = trial_batch(task, source, options.batch_size)
             step.train_mode(True)
-            one = _seconds(lambda: step([batch]))
+            one, timed = _continued(lambda size: step([trial_batch(task, source, size)]), options.batch_size)
+            batch = trial_batch(task, source, timed)
             with evaluating(step):
                 answer = _seconds(lambda: step.outputs([batch], None)) / batch.size
+            held: Sequence[int] = _sizes(source, options)
+            if sizes := _whole(settings):
+                train, *held = sizes
+                source.epoch = -(-train // options.batch_size)
             interval = validation_interval(options, source)
-            held = _sizes(source, options)
     finally:
         torch.set_num_threads(threads)
     return [one, answer, source.epoch or 1, held[0] / interval if interval else 0.0, held[1]]
 
 
+def _continued(call: Callable[[int], Any], size: int) -> tuple[float, int]:
+    """Return the seconds of a call with so many sequences, and with how many it was timed at most.
+
+    The number is doubled until one takes long; from there on a line goes on, through the last two.
+    """
+    now = min(size, 2)
+    call(now)  # which warms up
+    found = [(now, _seconds(partial(call, now)))]
+    while found[-1][0] < size and found[-1][1] < _PATIENCE:
+        now = min(size, 2 * now)
+        found.append((now, _seconds(partial(call, now))))
+    before, seconds = found[-1]
+    if before == size:
+        return seconds, size
+    less, shorter = found[-2] if len(found) > 1 else (0, 0.0)
+    return seconds + (size - before) * max(0.0, seconds - shorter) / (before - less), before
+
+
+def _is_drawn(settings: Mapping[str, Any]) -> bool:
+    """Say whether a drawn set has to stand in for files that are not here."""
+    task, own = settings.get("task"), settings.get("task_settings", {})
+    return task in _FILES and "data" not in own and not is_there(tasks.get(task).dataset or "")
+
+
+def _whole(settings: Mapping[str, Any]) -> tuple[int, int, int] | None:
+    """Return how many sequences the sets have that are not made for timing: no files, or too many to draw."""
+    task = settings.get("task")
+    if task == "pathfinder":
+        return Pathfinder(**settings.get("task_settings", {})).sizes
+    if task == "listops" and settings.get("data") != "fresh":
+        return ListOps.sizes
+    return _FILES[str(task)] if _is_drawn(settings) else None
+
+
 def _made(settings: Mapping[str, Any], folder: Path) -> tuple[Any, tasks.Task, Options, Source]:
     given = {name: value for name, value in settings.items() if name not in ("looks", "train_score", "failures")}
+    if _is_drawn(settings):
+        given["stand_in"] = True
+    elif settings.get("task") == "pathfinder":
+        given["task_settings"] = {**given.get("task_settings", {}), "examples": _FEW}
+    elif _whole(settings):
+        given["data"] = "fresh"
     rates, seed = given.pop("rates", [given.get("lr")]), given["seeds"][0]
     if "variant" in given:
         name, own = VARIANTS[given.pop("variant")]
@@ -231,15 +291,13 @@ def _sizes(source: Source, options: Options) -> tuple[int, int]:
 
 
 def _seconds(call: Callable[[], Any]) -> float:
-    """Return the processor seconds of a call: the least of a few after one that warms up; where it is long, of one."""
+    """Return the processor seconds of a call: of a short one the lesser of two."""
     found: list[float] = []
-    for _ in range(1 + _CALLS):
+    while len(found) < 2 and (not found or found[0] < _SHORT):
         begin = time.process_time()
         call()
         found.append(time.process_time() - begin)
-        if found[-1] > _PATIENCE:
-            break
-    return min(found[1:] or found)
+    return min(found)
 
 
 def _between(a: float, b: float, share: float) -> float:

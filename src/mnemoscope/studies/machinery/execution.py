@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import shutil
@@ -13,6 +14,7 @@ from typing import Any
 
 from mnemoscope import runs
 from mnemoscope.core.errors import UserError
+from mnemoscope.core.files import write_atomic
 from mnemoscope.core.registry import Registry
 from mnemoscope.machines import stop_asked
 from mnemoscope.machines.merging import fetch
@@ -24,6 +26,9 @@ from mnemoscope.studies.machinery.study import Outcome, RunSpec
 from mnemoscope.training.populations import chosen_layout, usual_layout
 
 __all__ = ["EXECUTORS", "Executor", "collected", "execute", "execute_one", "executor", "run_job", "run_name"]
+
+_TOOK = "took.json"
+"""In the folder of a run: what parts of it took that were interrupted."""
 
 Executor = Callable[[Mapping[str, Any], Path], Mapping[str, Any]]
 """Runs the settings of one kind of run, in a folder of its own, and returns the summary, plain JSON."""
@@ -150,16 +155,27 @@ def _kept(spec: RunSpec, home: Path) -> Outcome | None:
 
 
 def _run(spec: RunSpec, home: Path) -> Outcome:
-    begin, before = time.monotonic(), _processor()
+    begin = time.monotonic(), _processor()
     with runs.open(spec.content, folder=home / run_name(spec), kind="study") as run:
         try:
             found = dict(EXECUTORS[spec.kind](spec.settings, run.folder))
         except UserError as error:
             run.fail(str(error))
             raise
-        took = {"seconds": round(time.monotonic() - begin, 3), "processor_seconds": round(_processor() - before, 3)}
+        except runs.OutOfBudget:
+            write_atomic(run.folder / _TOOK, json.dumps(_took(run.folder, *begin)).encode())
+            raise
+        took = _took(run.folder, *begin)
         run.finish({"result": found, **took})
     return Outcome(spec, found, **took)
+
+
+def _took(folder: Path, clock: float, processor: float) -> dict[str, float]:
+    """Return the seconds since a beginning, with those of parts of this run that were interrupted before."""
+    kept = folder / _TOOK
+    before = json.loads(kept.read_bytes()) if kept.exists() else {"seconds": 0.0, "processor_seconds": 0.0}
+    now = {"seconds": time.monotonic() - clock, "processor_seconds": _processor() - processor}
+    return {name: round(before[name] + seconds, 3) for name, seconds in now.items()}
 
 
 def _processor() -> float:

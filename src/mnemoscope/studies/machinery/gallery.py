@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from mnemoscope.core.result import plain
 from mnemoscope.report import Entry, write
 from mnemoscope.report.vega import paper
 from mnemoscope.studies.machinery.page import command_of, duration, study_page
+from mnemoscope.studies.machinery.rules import VERDICTS
 from mnemoscope.studies.machinery.study import Finding, Outcome, Study
 
 __all__ = ["SCHEMA", "Result", "draw_gallery", "facts_of", "read_result", "save_result"]
@@ -25,27 +27,46 @@ SCHEMA = "mnemoscope.study/1"
 
 @dataclass(frozen=True)
 class Result:
-    """A study as it was run: scale, facts of the run, and the rows of its results."""
+    """A study as it was run: scale, facts of the run, its seconds by the clock and the processor, and rows."""
 
     study: str
     scale: str
     facts: Mapping[str, str]
+    seconds: float
+    processor_seconds: float | None
     rows: Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class _Card:
+    """What the overview says of a study."""
+
+    study: Study
+    finding: Finding
+    result: Result
+    pictured: bool
 
 
 def facts_of(outcomes: Sequence[Outcome]) -> dict[str, str]:
     """Return what a page says of its runs: how many, how long, on what, when."""
-    seconds = sum(outcome.seconds for outcome in outcomes)
-    known = [outcome.processor_seconds for outcome in outcomes if outcome.processor_seconds is not None]
-    processor = f" ({duration(sum(known))} of processor time)" if len(known) == len(outcomes) else ""
+    seconds, known = _seconds(outcomes)
+    processor = "" if known is None else f" ({duration(known)} of processor time)"
     told = {"runs": f"{len(outcomes)} in {duration(seconds)} of computing{processor}"}
     return told | {name: str(value) for name, value in environment_facts().items()}
 
 
-def save_result(study: Study, finding: Finding, scale: str, facts: Mapping[str, str], folder: Path) -> Path:
+def _seconds(outcomes: Sequence[Outcome]) -> tuple[float, float | None]:
+    """Return the seconds of runs by the clock, and by the processor where every run knows them."""
+    known = [outcome.processor_seconds for outcome in outcomes if outcome.processor_seconds is not None]
+    return sum(outcome.seconds for outcome in outcomes), sum(known) if len(known) == len(outcomes) else None
+
+
+def save_result(study: Study, finding: Finding, scale: str, outcomes: Sequence[Outcome], folder: Path) -> Path:
     """Write the result file of a study into a folder; everything that its page shows is drawn from it."""
     make_folder(folder)
-    document = {"schema": SCHEMA, "study": study.name, "scale": scale, "facts": dict(facts)}
+    document: dict[str, Any] = {"schema": SCHEMA, "study": study.name, "scale": scale, "facts": facts_of(outcomes)}
+    elapsed, processor = _seconds(outcomes)
+    document |= {"seconds": round(elapsed, 1), "processor_seconds": None if processor is None else round(processor, 1)}
     head = json.dumps(document, indent=1, ensure_ascii=False).removesuffix("\n}")
     rows = ",\n  ".join(json.dumps(plain(dict(row)), ensure_ascii=False, allow_nan=False) for row in finding.rows)
     return write_atomic(folder / f"{study.name}.json", f'{head},\n "rows": [\n  {rows}\n ]\n}}\n'.encode())
@@ -59,13 +80,18 @@ def read_result(path: Path) -> Result:
         raise UserError(f"{str(path)!r} is not a result of a study: {error}") from error
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
         raise UserError(f"{str(path)!r} is not a result of a study: its schema must be {SCHEMA!r}")
-    return Result(*(document[name] for name in ("study", "scale", "facts", "rows")))
+    names = ("study", "scale", "facts", "seconds", "processor_seconds", "rows")
+    if absent := [name for name in names if name not in document]:
+        again = f"mnemoscope study run {path.stem} --save {path.parent}"
+        raise UserError(f"{str(path)!r} lacks {', '.join(absent)}: `{again}` writes it anew")
+    return Result(*(document[name] for name in names))
 
 
 def draw_gallery(folder: Path, study_of: Callable[[str], Study]) -> list[Path]:
     """Draw everything from the result files of a folder: a picture and a page for each study, and README.md."""
     results = [read_result(path) for path in sorted(folder.glob("*.json"))]
-    written, cards = [], []
+    written: list[Path] = []
+    cards: list[_Card] = []
     for result in results:
         study = study_of(result.study)
         finding = study.judge(result.rows, result.scale)
@@ -74,18 +100,45 @@ def draw_gallery(folder: Path, study_of: Callable[[str], Study]) -> list[Path]:
         picture = _picture(study, finding, page.entries)
         if picture is not None:
             written.append(write_atomic(folder / f"{study.name}.svg", picture.encode()))
-        cards.append(_card(study, finding, result, picture is not None))
-    text = _HEAD.format(count=len(cards)) + "\n".join(cards)
+        cards.append(_Card(study, finding, result, picture is not None))
+    text = _head(cards) + "\n".join(_words(card) for card in cards)
     return [*written, write_atomic(folder / "README.md", text.encode())]
 
 
-_HEAD = """# Gallery
+def _head(cards: Sequence[_Card]) -> str:
+    """Return what stands above the cards: what this is, what all of it took, and the verdicts by document."""
+    results = [card.result for card in cards]
+    elapsed = duration(sum(result.seconds for result in results))
+    known = [result.processor_seconds for result in results if result.processor_seconds is not None]
+    processor = f"{duration(sum(known))} of processor time in the {len(known)} studies that recorded it"
+    return (
+        f"# Gallery\n\nPublished results, run again: {len(cards)} studies, each with the claim, what was measured and "
+        "a verdict whose rule was fixed before the runs. All of it is drawn from the result files in this folder by "
+        "`mnemoscope study gallery docs/gallery`, which also writes a page for each study, with every figure, table "
+        "and rule, for any browser, without a network.\n\n"
+        f"Added up over the studies, runs that several share in each of them, this took {elapsed} of computing by the "
+        f"clock, on machines that did other work too, and {processor}. Claims by document; those that begin with "
+        f"'Ours' are counted too:\n\n{_overview(cards)}\n"
+    )
 
-Published results, run again: {count} studies, each with the claim, what was measured and a verdict whose rule was fixed
-before the runs. All of it is drawn from the result files in this folder by `mnemoscope study gallery docs/gallery`,
-which also writes a page for each study, with every figure, table, rule and caveat, for any browser, without a network.
 
-"""
+def _overview(cards: Sequence[_Card]) -> str:
+    """Return the verdicts of all claims as a table, a row for each document, with links to its studies."""
+    documents: dict[str, list[_Card]] = {}
+    for card in cards:
+        documents.setdefault(card.study.source.split(",")[0], []).append(card)
+    lines = [f"| document | {' | '.join(VERDICTS)} | studies |", f"|---|{'---|' * len(VERDICTS)}---|"]
+    for name, own in documents.items():
+        counts = Counter(part.verdict for card in own for part in card.finding.parts)
+        links = ", ".join(f"[{card.study.name}](#{_anchor(card.study)})" for card in own)
+        lines.append(f"| {name} | {' | '.join(str(counts[verdict]) for verdict in VERDICTS)} | {links} |")
+    return "\n".join(lines) + "\n"
+
+
+def _anchor(study: Study) -> str:
+    """Return the anchor that a study's heading has on GitHub: letters, digits and hyphens, a hyphen for each space."""
+    kept = (letter for letter in f"{study.name}: {study.title}".lower() if letter.isalnum() or letter in " -")
+    return "".join(kept).replace(" ", "-")
 
 
 def _picture(study: Study, finding: Finding, entries: Sequence[Entry]) -> str | None:
@@ -95,10 +148,13 @@ def _picture(study: Study, finding: Finding, entries: Sequence[Entry]) -> str | 
     return None if first is None else paper(first.figure(finding.rows, "", ()), entries)[0]
 
 
-def _card(study: Study, finding: Finding, result: Result, pictured: bool) -> str:
-    picture = f'<img src="{study.name}.svg" alt="{study.title}" width="420">\n\n' if pictured else ""
-    rows = [(part.claim, part.measured, part.verdict) for part in finding.parts]
+def _words(card: _Card) -> str:
+    """Return a card as Markdown."""
+    study, result = card.study, card.result
+    picture = f'<img src="{study.name}.svg" alt="{study.title}" width="420">\n\n' if card.pictured else ""
+    rows = [(part.claim, part.measured, part.verdict) for part in card.finding.parts]
     claims = "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows)
+    caveats = "".join(f"- {caveat}\n" for caveat in study.caveats)
     facts = result.facts
     cut = study.shortened(result.scale)
     how = (
@@ -108,5 +164,6 @@ def _card(study: Study, finding: Finding, result: Result, pictured: bool) -> str
         f"## {study.name}: {study.title}\n\n{picture}"
         f"*{study.source}.* {study.claim}\n\n"
         f"| published | ours | verdict |\n|---|---|---|\n{claims}\n\n"
+        f"{caveats}{chr(10) if caveats else ''}"
         f"{how}: `{command_of(study, result.scale)}`\n"
     )

@@ -80,7 +80,7 @@ def orthogonal_run(network: str, task: str, scale: Mapping[str, Any], **more: An
     else:
         settings |= {"lr": rate, "lr_orthogonal": orthogonal}
     if name == "nnrnn":  # the same for all studies, so that they share these runs
-        settings["looks"] = {"theta": {}} | ({} if task in ("copy", "pmnist") else {"gradients": {}})
+        settings["looks"] = {"theta": {"every": True}} | ({} if task in ("copy", "pmnist") else {"gradients": {}})
     data = {"task": "copy"} if task == "copy" else digits(scale) if task == "pmnist" else text(scale)
     return RunSpec("fit", {**settings, **data, **more})
 
@@ -103,6 +103,7 @@ ATTENTIVE: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
 
 _UNBOUNDED = ("orth-RNN", "expRNN", "GORU", "RelRNN, modReLU")
 _ATTENDING = ("RelRNN", "RelRNN, modReLU", "RelLSTM", "MemRNN", "SAB")
+_RANKED = ("RelRNN", "orth-RNN", "expRNN", "LSTM")
 
 
 def attentive_run(network: str, task: str, level: int, scale: Mapping[str, Any], **options: Any) -> RunSpec:
@@ -116,16 +117,22 @@ def attentive_run(network: str, task: str, level: int, scale: Mapping[str, Any],
         ``"copy"`` or ``"denoise"``, and T.
     scale
         ``units``, ``iterations``, ``batch_size``, ``validate_every``, ``tests`` (sequences), ``factors`` of T at which
-        it is tested; ``small``, symbols and alphabet of a smaller task; ``rate`` of Adam where it is not as published,
-        of which networks with modReLU get a third.
+        it is tested; ``ranked``, other ``iterations``, ``seeds`` and ``target`` of the networks that a rule ranks;
+        ``small``, symbols and alphabet of a smaller task; ``rate`` of Adam where it is not as published, of which
+        networks with modReLU get a third.
     options
         Of the network, beside its own.
     """
     name, own, course = ATTENTIVE[network]
     own = {**own, **options}
-    settings: dict[str, Any] = {"network": name, "hidden_size": scale["units"], "seeds": [0], "lr": 2e-4, **course}
+    if network in _RANKED and not options:
+        scale = {**scale, **scale.get("ranked", {})}
+    settings: dict[str, Any] = {"network": name, "hidden_size": scale["units"], "lr": 2e-4, **course}
+    settings["seeds"] = list(range(scale.get("seeds", 1)))
     if network in ("RelRNN", "MemRNN"):  # as published of RelRNN
         own = {"nonlinearity": "tanh" if task == "copy" or "rate" in scale else "modrelu", **own}
+    if network in _ATTENDING and own.get("nonlinearity") == "modrelu":
+        own = {"combine": "mean", **own}  # as released: the printed sum doubles the state at every step
     if "rate" in scale:
         settings |= {**_ADAM, "lr": scale["rate"] / (3 if network in _UNBOUNDED else 1)}
     elif (network, task) == ("RelRNN", "copy"):
@@ -134,7 +141,9 @@ def attentive_run(network: str, task: str, level: int, scale: Mapping[str, Any],
     title, axis = names.get(task, (task, "delay"))
     size = {"symbols": scale["small"][0], "alphabet": scale["small"][1]} if "small" in scale else {}
     settings |= {"task": title, "task_settings": {axis: level, **size}, "options": own, "clip_norm": 1.0}
-    settings |= {name: scale[name] for name in ("iterations", "batch_size", "validate_every")}
+    settings |= {
+        name: scale[name] for name in ("iterations", "batch_size", "validate_every", "target") if name in scale
+    }
     settings |= {"validation_size": scale["tests"], "test_size": scale["tests"]}
     levels = [level * factor for factor in scale["factors"]]
     looks: dict[str, Any] = {"gradients": {}, "longer": {"axis": axis, "levels": levels, "sequences": scale["tests"]}}

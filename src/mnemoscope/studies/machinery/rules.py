@@ -126,7 +126,9 @@ class Holds(Rule):
     scaled: bool = False
 
     def decide(self, rows: Sequence[Row], scale: str) -> tuple[str, str]:
-        """Count the rows in which it holds."""
+        """Count the rows in which it holds; without a row nothing is decided."""
+        if not rows:
+            return "no case to judge", UNDECIDED
         held = [self._holds(row) for row in rows]
         count = f"held in {sum(held)} of {len(held)} cases"
         if self.relation in (">=", "<="):
@@ -137,7 +139,7 @@ class Holds(Rule):
             found, asked = (number(_value(apart, side)) for side in (self.left, self.right))
             count += f"; first exception: {self.name(self.left)} {found} against {asked}{_place(apart)}"
         good = "trend reproduced at smaller scale" if self.scaled and scale != "paper" else "reproduced"
-        return count, good if held and all(held) else self.otherwise
+        return count, good if all(held) else self.otherwise
 
     def words(self) -> str:
         """Say which relation has to hold."""
@@ -282,6 +284,9 @@ class Ranked(Rule):
         Columns whose values make rows one case, such as the task; every case is looked at alone.
     margin
         By how much the means of neighbouring groups have to differ, at least; 0: at all. Negative: may be behind by.
+    ended
+        A column that says whether a row's numbers end at the most that was tried, and so are least values; a step
+        between two such groups is not decided. Empty: none do.
     """
 
     column: str
@@ -290,17 +295,23 @@ class Ranked(Rule):
     direction: Literal["falls", "rises"] = "rises"
     cases: tuple[str, ...] = ()
     margin: float = 0.0
+    ended: str = ""
 
     def decide(self, rows: Sequence[Row], scale: str) -> tuple[str, str]:
         """Compare the means of neighbouring groups, case by case."""
         found = self._seeds(rows)
         steps = {case: self._steps(own) for case, own in found.items()}
-        held = [self._is_confirmed(step) for own in steps.values() for step in own]
+        ended = {(*self._case(row), row[self.by]) for row in rows if row.get(self.ended)}
+        held = [
+            None if {(*case, before), (*case, after)} <= ended else self._is_confirmed(step)
+            for case, own in steps.items()
+            for (before, after), step in zip(pairwise(self.groups), own, strict=True)
+        ]
         listed = "; ".join(_listed(own, steps[case], case) for case, own in found.items())
         measured = f"mean {self.name(self.column)}: {listed or 'nothing measured'}"
-        if not held or False in held:
+        if False in held:
             return measured, "not reproduced"
-        if None in held:
+        if None in held or not held:
             return measured, UNDECIDED
         return measured, "reproduced" if scale == "paper" else "trend reproduced at smaller scale"
 
@@ -310,17 +321,21 @@ class Ranked(Rule):
         cases = f", in every case of {' and '.join(map(self.name, self.cases))}" if self.cases else ""
         order = ", ".join(map(str, self.groups))
         decided = f"; {UNDECIDED} where the 95% interval of a difference does not say so either way"
+        decided += ", or where both reach the most that was tried" if self.ended else ""
         return f"mean {self.name(self.column)} {self.direction} from {order}{far}{cases}{self._where()}{decided}"
 
     def _seeds(self, rows: Sequence[Row]) -> dict[tuple[Any, ...], dict[Any, list[float]]]:
         """Return the numbers of every group by case; of cases in which not all groups were measured nothing."""
         found: dict[tuple[Any, ...], dict[Any, list[float]]] = {}
         for row in rows:
-            own = found.setdefault(tuple(row[name] for name in self.cases), {})
+            own = found.setdefault(self._case(row), {})
             values = row[self.column] if isinstance(row[self.column], list | tuple) else [row[self.column]]
             own.setdefault(row[self.by], []).extend(-math.inf if value is None else value for value in values)
         measured = {case: {group: own[group] for group in self.groups if own.get(group)} for case, own in found.items()}
         return {case: own for case, own in measured.items() if len(own) == len(self.groups)}
+
+    def _case(self, row: Row) -> tuple[Any, ...]:
+        return tuple(row[name] for name in self.cases)
 
     def _steps(self, groups: Mapping[Any, list[float]]) -> list[Difference]:
         return [_step(before, after) for before, after in pairwise(groups.values())]

@@ -31,10 +31,18 @@ class RunSpec:
     """One run of a study: its kind, which says who executes it, and its settings, plain JSON.
 
     Runs are known by the hash of their content: two studies that ask for the same run share it.
+
+    Attributes
+    ----------
+    kind, settings
+        Its content.
+    role
+        What it is to the study, for its rows where settings do not tell; not content.
     """
 
     kind: str
     settings: Mapping[str, Any]
+    role: str = ""
 
     @property
     def content(self) -> dict[str, Any]:
@@ -184,7 +192,7 @@ def _files() -> dict[str, str]:
     return {file.name.replace("_", "-"): f"mnemoscope.studies.{file.name}" for file in found if not file.ispkg}
 
 
-STUDIES: Registry[Study] = Registry("study", "mnemoscope.studies", Study, _files())
+STUDIES: Registry[Study] = Registry("study", "mnemoscope.studies", Study, _files(), listed="mnemoscope study list")
 
 
 def declared(study: Study) -> Study:

@@ -43,7 +43,8 @@ def train(settings: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
     Settings: ``network``, ``hidden_size`` or ``parameters`` with ``count``, ``num_layers``, ``options``; ``task``,
     ``task_settings``, ``stand_in`` (a drawn data set instead of the user's); ``seeds``; ``rates`` instead of ``lr``, of
     which validation chooses; ``epochs`` or ``iterations``; ``train_score`` for the score on the training set;
-    ``looks``, from names of `LOOKS` to their settings, at what the first seed has learned; and any setting of
+    ``looks``, from names of `LOOKS` to their settings, at what the first seed has learned (with ``every`` the numbers
+    of all seeds, too); and any setting of
     `mnemoscope.training.fit`, of which ``readout`` may be ``"probability"``.
     """
     given = dict(settings)
@@ -55,8 +56,15 @@ def train(settings: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
         data = _source(task, given)
         found["train_score"] = [_score_on_training(run, data) for run, _ in trained]
     for look, own in looks.items():
-        found[look] = LOOKS[look](trained[0].run.model, task, **own)
+        found[look] = _look(look, trained, task, **own)
     return found
+
+
+def _look(name: str, trained: Sequence[Trained], task: tasks.Task, *, every: bool = False, **own: Any) -> Any:
+    """Return what a look at the first seed's network sees; with `every` also its numbers, seed by seed."""
+    seen = [LOOKS[name](run.model, task, **own) for run, _ in (trained if every else trained[:1])]
+    numbers = [key for key, value in seen[0].items() if every and isinstance(value, int | float)]
+    return {**seen[0], **({"every": {key: [one[key] for one in seen] for key in numbers}} if every else {})}
 
 
 @executor("capacity")

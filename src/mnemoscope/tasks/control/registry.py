@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from mnemoscope.core.errors import UserError, nearest
+from mnemoscope.core.errors import unknown
 from mnemoscope.core.registry import Registry
 from mnemoscope.tasks.control.base import Environment
 
@@ -62,7 +62,5 @@ def create(name: str, /, **settings: Any) -> Environment:
     known = list(inspect.signature(cls).parameters)
     for setting in settings:
         if setting not in known:
-            near = nearest(setting, known)
-            hint = f"did you mean {near!r}?" if near else f"it has {', '.join(known)}"
-            raise UserError(f"the environment {name} has no setting {setting!r}; {hint}")
+            raise unknown(f"the environment {name} has no setting {setting!r}", setting, known, "it has")
     return cls(**settings)

@@ -36,13 +36,16 @@ class TransitionFacts(NamedTuple):
     real
         Whether all their eigenvalues are real.
     non_negative
-        Whether these are of at least 0 as well.
+        Whether these are of at least 0 as well, or, where they are not, of moduli below a number below 1.
     fixed
         Whether A is the same at every input.
     commuting
         Whether the transitions of a layer commute: those that are diagonal in one basis do.
     layers
         Layers, one reading the other's outputs.
+    passive
+        Whether each part of the state has transitions that are the same at every input, or is a real number that is
+        multiplied by numbers of at least 0.
     """
 
     real: bool
@@ -50,6 +53,7 @@ class TransitionFacts(NamedTuple):
     fixed: bool
     commuting: bool
     layers: int
+    passive: bool = False
 
 
 class Ruling(NamedTuple):
@@ -70,14 +74,20 @@ class _Rule(NamedTuple):
 _RULES = (
     _Rule(
         "tracking-positive-eigenvalues",
-        "eigenvalues are real and not negative, so that outputs end constant when an element repeats",
+        "eigenvalues are real and not negative, or fade, so that outputs end constant when an element repeats",
         lambda a: a.non_negative,
         lambda g: g.size > 1,
     ),
     _Rule(
         "tracking-fixed-transitions",
-        "transitions do not depend on the input, so that bounded states hold the recent inputs only",
+        "transitions do not depend on the input, so that bounded states can be brought together",
         lambda a: a.fixed,
+        lambda g: g.size > 1,
+    ),
+    _Rule(
+        "tracking-mixed-layers",
+        "transitions do not depend on the input, or are never negative: bounded states can be brought together",
+        lambda a: a.passive,
         lambda g: g.size > 1,
     ),
     _Rule(
@@ -110,8 +120,8 @@ _RULES = (
 def rule_out_groups(facts: TransitionFacts, groups: tuple[str, ...] = LADDER) -> tuple[Ruling, ...]:
     """Return the groups that layers with such transitions track at no weights, each with the strongest theorem.
 
-    One element of the group comes at each step, numbers have finite precision, and lengths are not bounded. A network
-    that is nonlinear in its state has no such transitions: nothing is ruled out for it.
+    One element of the group comes at each step, states are bounded and read with finite precision, and lengths are not
+    bounded. A network that is nonlinear in its state has no such transitions: nothing is ruled out for it.
 
     Examples
     --------

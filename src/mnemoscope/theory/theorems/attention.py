@@ -8,7 +8,7 @@ import math
 import numpy as np
 import torch
 
-from mnemoscope import measures, theory
+from mnemoscope import measures, nn, theory
 from mnemoscope.core.numbers import number
 from mnemoscope.theory.theorems.base import Instance, Verdict, theorem
 from mnemoscope.theory.theorems.view import NetworkView
@@ -160,6 +160,96 @@ def omega_four(seed: int) -> Verdict:
         right = max(right, abs(common - (2 * s4 + s2**2) / 8 - exact))
     evidence = f"off by up to {wrong:.3g} as printed, by {right:.1e} as corrected"
     return Verdict(right < 1e-12 and wrong > 1e-6, cases, evidence)
+
+
+@theorem("kerg-omega-partitions", "kerg2022thesis", "app. B, Eq. B.1.160", severity="wrong result")
+def omega_partitions(seed: int) -> Verdict:
+    """psi_l in omega(s) = sum_r psi_(s-r) S_1^r / r! is the sum of delta_(j_1) .. delta_(j_k) over partitions of l.
+
+    Right: over compositions, which count every order of the parts, as the recursion B.1.168 does.
+    Check: omega(5) and omega(6) against the sum over all subsets of 1/(t + i), at four t and k.
+    """
+    random = np.random.default_rng(seed)
+    gaps: dict[bool, float] = {True: 0.0, False: 0.0}
+    for _ in range(4):
+        t, k = int(random.integers(1, 6)), int(random.integers(6, 12))
+        terms = [1 / (t + i) for i in range(k)]
+        powers = [sum(x**p for x in terms) for p in range(7)]
+        for s in (5, 6):
+            exact = sum(math.prod(chosen) for chosen in itertools.combinations(terms, s))
+            for ordered, gap in gaps.items():
+                psi = [_parts_summed(left, _deltas(powers), ordered=ordered) for left in range(s + 1)]
+                found = sum(psi[s - r] * powers[1] ** r / math.factorial(r) for r in range(s + 1))
+                gaps[ordered] = max(gap, abs(found - exact))
+    evidence = f"omega(5), omega(6) off by up to {gaps[False]:.3g} by partitions, by {gaps[True]:.1e} by compositions"
+    return Verdict(gaps[True] < 1e-12 and gaps[False] > 1e-6, 8, evidence)
+
+
+def _deltas(S: list[float]) -> list[float]:
+    """Return delta_(j,0) for j up to 6: the coefficients of 1 - exp(sum_j (-1)^j S_j z^j / j), j from 2."""
+    exponent = [0.0, 0.0, *((-1) ** j * S[j] / j for j in range(2, 7))]
+    power = [1.0, *[0.0] * 6]
+    for m in range(1, 7):
+        power[m] = sum(j * exponent[j] * power[m - j] for j in range(1, m + 1)) / m
+    return [0.0, *(-coefficient for coefficient in power[1:])]
+
+
+def _parts_summed(total: int, deltas: list[float], *, ordered: bool, most: int = 6) -> float:
+    """Return the sum, over all ways to write `total` by parts above 1, of the products of their deltas."""
+    if total == 0:
+        return 1.0
+    return sum(
+        deltas[part] * _parts_summed(total - part, deltas, ordered=ordered, most=6 if ordered else part)
+        for part in range(2, min(total, most) + 1)
+    )
+
+
+@theorem("kerg-relevancy-screening", "kerg2022thesis", "§4.5, Algorithm 1", severity="misprint")
+def screening(seed: int) -> Verdict:
+    """At step t h_(t - rho) is screened for the relevant set, beside a buffer of {h_(t - nu), .., h_(t - 1)}.
+
+    Right: h_(t - nu) is, which leaves the buffer, and the buffer ends at h_t (line 3): else a state stands in both, or
+    for rho - nu steps in none.
+    Check: both sets by the printed lines over 40 steps, (nu, rho) = (6, 3) and (3, 6); and what RelRNN holds.
+    """
+    twice, lost, wrong = 0, 0, 0
+    generator = torch.Generator().manual_seed(seed)
+    for nu, rho in ((6, 3), (3, 6)):
+        network = nn.create("relrnn", input_size=2, hidden_size=3, buffer=nu, relevant=rho, generator=generator)
+        state = None
+        for t in range(40):
+            buffer, screened = set(range(max(0, t - nu + 1), t + 1)), set(range(t - rho + 1))
+            twice += bool(buffer & screened)
+            lost += len(set(range(t + 1)) - buffer - screened)
+            with torch.no_grad():
+                state = network(torch.randn(1, 1, 2, generator=generator), state)[1]
+            held = state[0].steps[0, : min(nu + rho, t + 1)].tolist()
+            kept = [step for step in held if step not in buffer]
+            wrong += len(set(held)) != len(held) or not buffer <= set(held) or len(kept) != min(rho, max(0, t + 1 - nu))
+    return Verdict(
+        twice > 0 and lost > 0 and wrong == 0,
+        80,
+        f"as printed, states stand in both sets at {twice} of 40 steps with nu > rho, and {lost} times in none with nu "
+        f"< rho; RelRNN, which screens what leaves its buffer, breaks neither at {wrong} of 80",
+    )
+
+
+@theorem("kerg-figure-b-1", "kerg2022thesis", "app. B, Fig. 1", severity="misprint")
+def figure_b_1(_: int) -> Verdict:
+    """Four MemLSTM models are compared for rho and nu of 3, 8, 18 and 25.
+
+    Right: RelLSTM: MemLSTM attends to all its states, and has neither a buffer nor a relevant set.
+    Check: what both hold after 60 steps at rho = 3 and 25, nu = 15.
+    """
+    sizes = {"rellstm": [], "memlstm": []}  # type: dict[str, list[int]]
+    for name, found in sizes.items():
+        for rho in (3, 25):
+            options = {"buffer": 15, "relevant": rho} if name == "rellstm" else {}
+            network = nn.create(name, input_size=2, hidden_size=3, **options)
+            with torch.no_grad():
+                found.append(int(network(torch.zeros(60, 1, 2))[1][0].states.shape[1]))
+    evidence = f"RelLSTM holds {sizes['rellstm']} states, MemLSTM {sizes['memlstm']}, all of 60"
+    return Verdict(sizes["rellstm"] == [18, 40] and min(sizes["memlstm"]) >= 60, 4, evidence)
 
 
 @theorem("kerg-uniform-attention-depth", "kerg2022thesis", "§4.4.2", status="measured")

@@ -120,6 +120,8 @@ class Theorem:
         Of a false statement: one of `SEVERITIES`, and what is right instead.
     tested
         What the live check does.
+    proof
+        Its idea, where no paper has it.
     topic, speaks_of, instance
         What it says of a network, where it says something: a key of `TOPICS`, to which networks it applies, and the
         function that puts a network's numbers in.
@@ -134,6 +136,7 @@ class Theorem:
     severity: str = ""
     right: str = ""
     tested: str = ""
+    proof: str = ""
     topic: str = ""
     speaks_of: Callable[[NetworkView], bool] | None = None
     instance: Evaluate | None = None
@@ -182,11 +185,11 @@ class Theorem:
 
     def facts(self) -> dict[str, Any]:
         """Return what the theorem is, as JSON holds it."""
-        fields = ("name", "source", "reference", "status", "severity", "statement", "tested")
+        fields = ("name", "source", "reference", "status", "severity", "statement", "proof", "tested")
         return {name: getattr(self, name) for name in fields} | {"correction": self.right}
 
 
-THEOREMS: Registry[Theorem] = Registry("claim", "mnemoscope.theorems", Theorem)
+THEOREMS: Registry[Theorem] = Registry("claim", "mnemoscope.theorems", Theorem, listed="mnemoscope theory")
 
 
 def theorem(
@@ -194,8 +197,8 @@ def theorem(
 ) -> Callable[[Check], Theorem]:
     """Return a decorator that makes a live check, ``seed -> Verdict``, into a theorem and files it.
 
-    The docstring of the check is the statement, followed by ``Right:`` and what is right instead, for an erratum, and
-    by ``Check:`` and what is tested.
+    The docstring of the check is the statement, followed by ``Right:`` and what is right instead, for an erratum, by
+    ``Proof:`` where no paper has it, and by ``Check:`` and what is tested.
 
     Parameters
     ----------
@@ -217,7 +220,16 @@ def theorem(
             raise expected("severity", "given together with 'Right:' in the docstring", severity)
         kind = "false" if severity else choice("status", status, ("proved", "measured"))
         found = Theorem(
-            name, reference, place, said["statement"], kind, evaluate, severity, said["Right"], said["Check"]
+            name,
+            reference,
+            place,
+            said["statement"],
+            kind,
+            evaluate,
+            severity,
+            said["Right"],
+            said["Check"],
+            said["Proof"],
         )
         return THEOREMS.register(name)(found)
 
@@ -226,8 +238,8 @@ def theorem(
 
 def _described(evaluate: Check) -> dict[str, str]:
     """Return the parts of a check's docstring, each as one line."""
-    first, *rest = re.split(r"^(Right|Check): ", inspect.getdoc(evaluate) or "", flags=re.MULTILINE)
-    parts = {"statement": first, "Right": "", "Check": ""} | dict(zip(rest[::2], rest[1::2], strict=True))
+    first, *rest = re.split(r"^(Right|Proof|Check): ", inspect.getdoc(evaluate) or "", flags=re.MULTILINE)
+    parts = {"statement": first, "Right": "", "Proof": "", "Check": ""} | dict(zip(rest[::2], rest[1::2], strict=True))
     return {name: " ".join(text.split()) for name, text in parts.items()}
 
 

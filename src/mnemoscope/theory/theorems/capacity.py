@@ -58,6 +58,9 @@ def capacity_eigenvalues(seed: int) -> Verdict:
 
     On a ring of N units with weight rho it is rho^(2N floor(k/N)) (1 - rho^(2N)).
 
+    Proof: readouts undo a change of coordinates, so W and v may be the companion form of the part that v reaches, which
+    holds nothing but the characteristic polynomial there.
+
     Check: other coordinates and another input with the same eigenvalues; and rings against their closed form: 51 lags.
     """
     random = np.random.default_rng(seed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import torch
@@ -11,6 +12,7 @@ from torch import nn as torch_nn
 
 from mnemoscope import measures, nn, tasks
 from mnemoscope.core.numbers import number
+from mnemoscope.tasks.signals import LagCopy
 from mnemoscope.theory.theorems.base import Instance, Verdict, theorem
 from mnemoscope.theory.theorems.view import NetworkView
 
@@ -39,24 +41,117 @@ def table_c1(_: int) -> Verdict:
     return Verdict(found == [34_314, 232_586] and [round(p / 1000) for p in published] == [26, 167], 2, evidence)
 
 
-@theorem("kerg-parameter-counts", "kerg2022thesis", "app. A, tables of copy and psMNIST")
+@theorem("kerg-parameter-counts", "kerg2022thesis", "app. A, tables of copy, psMNIST and PTB")
 def counts(_: int) -> Verdict:
-    """NnRNN n=128 and expRNN n=176 (copy), n=512 and n=722 (psMNIST), are equal in parameters to within 0.3%.
+    """NnRNN and expRNN with n=128 and 176 (copy), 512 and 722 (psMNIST) or 1024 and 1386 (PTB) are equal to 0.3%.
 
-    Check: trainable numbers of all four layers with their linear readouts.
+    That is, in parameters. So is an LSTM with n=475 on PTB, where both of its biases count to 0.4%.
+
+    Check: trainable numbers of all layers with their linear readouts; on PTB with 50 embeddings of 200 numbers.
     """
     wanted = {
         ("nnrnn", 10, 128, 9): 18_953,
         ("exprnn", 10, 176, 9): 18_929,
         ("nnrnn", 1, 512, 10): 268_298,
         ("exprnn", 1, 722, 10): 268_955,
+        ("nnrnn", 200, 1024, 50): 1_315_650,
+        ("exprnn", 200, 1386, 50): 1_317_741,
     }
     options: dict[str, dict[str, Any]] = {"nnrnn": {"block": "published"}, "exprnn": {}}
-    found = {size: _count(*size, **options[size[0]]) for size in wanted}
-    copy, copy_exp, pixels, pixels_exp = found.values()
-    gap = max(abs(copy_exp / copy - 1), abs(pixels_exp / pixels - 1))
+    words = {200: 50 * 200}
+    found = {size: _count(*size, **options[size[0]]) + words.get(size[1], 0) for size in wanted}
+    gaps = [abs(found[other] / found[one] - 1) for one, other in itertools.pairwise(wanted) if one[0] == "nnrnn"]
+    lstm = sum(p.numel() for p in torch_nn.LSTM(200, 475).parameters()) + 50 * 476 + words[200]
     listed = ", ".join(f"{name} n={n}: {count:,}" for (name, _, n, _), count in found.items())
-    return Verdict(found == wanted and gap < 3e-3, len(found), listed)
+    right = found == wanted and max(gaps) < 3e-3 and lstm == 1_320_100
+    return Verdict(right, len(found) + 1, f"{listed}, LSTM n=475: {lstm:,}")
+
+
+@theorem("matrix-table-1", "renanse2021", "Table 1")
+def matrix_table(_: int) -> Verdict:
+    """MatrixRNN has 2,175 and 5,675 parameters, MatNTM 4,121 and 7,946: for copy and for recall.
+
+    MatrixRNN does when its last cell has the 5 x 5 output as its state: beside 2 cells of 15 x 15, or 3 of 20 x 20.
+
+    Check: all four networks, counted.
+    """
+    wanted = {"MatrixRNN": [2175, 5675], "MatNTM": [4121, 7946]}
+    found = _matrix_counts()
+    listed = "; ".join(f"{name} {copy:,} and {recall:,}" for name, (copy, recall) in found.items())
+    return Verdict(found == wanted, 4, listed)
+
+
+@theorem("matrix-memory-count", "renanse2021", "§5", severity="misprint")
+def matrix_memory(_: int) -> Verdict:
+    """An external memory makes the task learnable with very few parameters, as low as 5,675.
+
+    Right: with an external memory there are 4,121 (copy) or 7,946 (recall); 5,675 are MatrixRNN's, which has none.
+    Check: the networks of Table 1, counted.
+    """
+    found = _matrix_counts()
+    return Verdict(
+        5675 in found["MatrixRNN"] and 5675 not in found["MatNTM"],
+        4,
+        f"5,675 is the count of MatrixRNN for recall; MatNTM has {found['MatNTM'][0]:,} and {found['MatNTM'][1]:,}",
+    )
+
+
+def _matrix_counts() -> dict[str, list[int]]:
+    """Return the parameters of the networks of Table 1, for copy and for recall."""
+    memory = (120, 6, 6)
+    made = {
+        "MatrixRNN": [nn.create("matrixrnn", input_size=(5, 5), hidden_size=[*sizes, (5, 5)])
+                      for sizes in ([(15, 15)] * 2, [(20, 20)] * 3)],
+        "MatNTM": [nn.create("matntm", input_size=(5, 5), hidden_size=sizes, memory=memory)
+                   for sizes in ([(15, 15)] * 3, [(20, 20)] * 4)],
+    }  # fmt: skip
+    return {name: [sum(p.numel() for p in each.parameters()) for each in both] for name, both in made.items()}
+
+
+@theorem("depth-evaluation-sets", "lizaire2026", "app. B.1", severity="misprint")
+def evaluation_sets(seed: int) -> Verdict:
+    """Validation and test sets of the copy task contain 200 sequences each.
+
+    Right: 2,000, as §4.1 has it; and what is scored are the steps t > p, since before them there is nothing to copy.
+    Check: the sets of the task, their scored steps, and what both sizes leave of the error of saying 0, which is 1.
+    """
+    sets = LagCopy(lag=8, length=16).splits(seed)
+    sizes = [each.inputs.shape[1] for each in (sets.validation, sets.test)]
+    scored = bool(sets.test.mask[8:].all()) and not bool(sets.test.mask[:8].any())
+    spread = {}
+    for size in (200, 2000):
+        errors = sets.train.targets[8:, :10_000].square().mean(dim=(0, 2)).reshape(-1, size).mean(1)
+        spread[size] = float((errors - 1).square().mean().sqrt())
+    return Verdict(
+        sizes == [2000, 2000] and scored and spread[2000] < 0.7 * spread[200],
+        2,
+        f"sets of {sizes[0]:,} and {sizes[1]:,}, scored at steps 9 to 16; the error of saying 0 is 1 to within "
+        f"{spread[200]:.3f} on 200 sequences, {spread[2000]:.3f} on 2,000",
+    )
+
+
+@theorem("kerg-corelnet-decoder", "kerg2022", "Fig. 2", severity="misprint")
+def corelnet_decoder(_: int) -> Verdict:
+    """The decoder of CoRelNet reads the T x T matrix of similarities.
+
+    Right: it reads the lower triangle with the diagonal, T(T+1)/2 numbers, after context normalisation (256
+    parameters); the numbers above the diagonal are zero whatever the panels.
+    Check: networks of 4 and 9 panels: their decoder's inputs, parameters, and what lies above the diagonal.
+    """
+    inputs, above, parameters = [], 0.0, []
+    for panels in (4, 9):
+        network = nn.create("corelnet", panels=panels, answers=2)
+        inputs.append(int(network.decoder[0].in_features))
+        with torch.no_grad():
+            relations = network.relations(torch.randn(panels, 3, 128, generator=torch.Generator().manual_seed(0)))
+        above = max(above, float(relations.triu(1).abs().max()))
+        parameters.append(sum(p.numel() for p in network.context.parameters()))
+    return Verdict(
+        inputs == [10, 45] and above == 0 and parameters == [256, 256],
+        2,
+        f"decoders of 4 and 9 panels read {inputs[0]} and {inputs[1]} numbers, not 16 and 81; above the diagonal "
+        f"{above:g}; {parameters[0]} parameters of context normalisation",
+    )
 
 
 @theorem("ziv-similarity-grid", "ziv2020", "§3.2, Fig. 3.2", severity="misprint")

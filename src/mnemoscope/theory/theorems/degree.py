@@ -161,6 +161,8 @@ def _(s: NetworkView) -> Instance:
 def erased(seed: int) -> Verdict:
     """A network whose every state is a product with every input forgets all that it holds at an input of zeros.
 
+    Proof: the product with 0 is 0 in the first layer, and so is that with an output of 0 in the next.
+
     Check: BIRNN and CPBIRNN of one and two layers over 6 steps, the third input zero: states before and after it.
     """
     rng = np.random.default_rng(seed)

@@ -345,6 +345,9 @@ def proposition(seed: int) -> Verdict:
 def sharper(seed: int) -> Verdict:
     """J(k) >= a^k / (eps sum_{m<=k} (a sigma^2)^m) for strictly lower triangular matrices, above Proposition 3.4.1.
 
+    Proof: J(k) = max_u (u . W^k v)^2 / (u . C u), C = eps sum_m W^m W^mT. For u = e_(k+1) the numerator is a^k, W^mT u
+    is zero for m > k, and |W^mT u|^2 <= (a sigma^2)^m.
+
     Check: twenty random triangular matrices of up to 11 units, noise 0.1 to 5, against their curves.
     """
     random = np.random.default_rng(seed)

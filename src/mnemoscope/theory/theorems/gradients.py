@@ -190,7 +190,7 @@ def norm(seed: int) -> Verdict:
 
 @norm.about("gradients", lambda s: _slopes_at_most_one(s) and not s.orthogonal)
 def _(s: NetworkView) -> Instance:
-    top = float(np.linalg.norm(s.V, 2))
+    top = s.recurrent_norm
     rate = _rate(top)
     then = f"below {number(math.exp(_STEPS * rate))} of it {_STEPS} steps back" if rate < 0 else "growth is possible"
     text = (

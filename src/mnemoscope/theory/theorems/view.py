@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 from jaxtyping import Float, Inexact
+from scipy.sparse.linalg import svds
 from torch import nn
 
 from mnemoscope.core.errors import UserError
@@ -36,6 +37,10 @@ __all__ = ["NetworkView"]
 _ORTHOGONAL = (ScaledCayley, ComplexScaledCayley, RebasedCayley, Exponential, Fourier, Givens, Householder)
 _SAME = 1e-5
 """Up to which share two matrices in single precision count as equal."""
+_FEW = 8
+"""Columns that are compared before all of them."""
+_LARGE = 512
+"""Rows from which on singular values are not all found for the largest."""
 _MOST = 1024
 """Numbers in a state up to which a stranger's network is asked whether it is linear."""
 
@@ -168,15 +173,25 @@ class NetworkView:
     @cached_property
     def orthogonal(self) -> bool:
         """Whether V is orthogonal or unitary, to single precision."""
-        return self.first_order and bool(np.abs(self.V.conj().T @ self.V - np.eye(len(self.V))).max() <= _SAME)
+        if not self.first_order:
+            return False
+        for count in (min(_FEW, len(self.V)), len(self.V)):  # a few columns tell of most matrices that they are none
+            gap = self.V.conj().T @ self.V[:, :count] - np.eye(len(self.V), count)
+            if not np.abs(gap).max() <= _SAME:
+                return False
+        return True
 
     @cached_property
     def normal(self) -> bool:
         """Whether V commutes with its adjoint, to single precision."""
-        if not self.first_order:
-            return False
-        left, right = self.V @ self.V.conj().T, self.V.conj().T @ self.V
-        return bool(np.linalg.norm(left - right) <= _SAME * np.linalg.norm(self.V) ** 2)
+        if not self.first_order or self.orthogonal:
+            return self.orthogonal
+        adjoint, most = self.V.conj().T, _SAME * np.linalg.norm(self.V) ** 2
+        for count in (_FEW, len(self.V)):
+            gap = self.V @ adjoint[:, :count] - adjoint @ self.V[:, :count]
+            if not np.linalg.norm(gap) <= most:
+                return False
+        return True
 
     @cached_property
     def matrices(self) -> tuple[Float[np.ndarray, "S S"], Float[np.ndarray, "S d"]] | None:
@@ -223,10 +238,18 @@ class NetworkView:
     @cached_property
     def recurrent_norm(self) -> float:
         """The largest singular value of the recurrent matrices of a first-order network."""
-        return max(float(np.linalg.norm(V, 2)) for V in self._layers("weight_hh"))
+        return max(map(_norm, self._layers("weight_hh")))
 
     def _layers(self, name: str) -> list[np.ndarray]:
         return [_array(self._weight(name, layer)) for layer in range(self.layers)]
+
+
+def _norm(V: Inexact[np.ndarray, "n n"]) -> float:
+    """Return the largest singular value: of a large matrix by a Lanczos process, to rounding."""
+    if len(V) <= _LARGE:
+        return float(np.linalg.norm(V, 2))
+    start = np.random.default_rng(0).normal(size=len(V)).astype(V.dtype)
+    return float(svds(V, k=1, v0=start, return_singular_vectors=False)[0])
 
 
 def _array(tensor: torch.Tensor) -> np.ndarray:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
-from mnemoscope.core.errors import Description, UserError, expected, nearest, positive_int
+from mnemoscope.core.errors import Description, UserError, expected, positive_int, unknown
 from mnemoscope.core.seeds import check_seed, stream
 from mnemoscope.nn import NetworkSpec
 from mnemoscope.nn.construction import DEFAULT_SIZES
@@ -258,9 +258,7 @@ def checked_training(settings: Mapping[str, Any], task: Any, also: Sequence[str]
     known = [*(name for name in names if name not in _OWN), *also]
     for name in settings:
         if name not in known:
-            near = nearest(name, known)
-            hint = f"did you mean {near!r}?" if near else f"there are {', '.join(known)}"
-            raise UserError(f"training has no setting {name!r} within a search; {hint}")
+            raise unknown(f"training has no setting {name!r} within a search", name, known)
     return dict(settings)
 
 

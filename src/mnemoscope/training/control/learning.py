@@ -11,7 +11,7 @@ from typing import Any
 
 from torch import nn
 
-from mnemoscope.core.errors import Description, UserError, expected, nearest
+from mnemoscope.core.errors import Description, expected, unknown
 from mnemoscope.nn.storage import weights_digest
 from mnemoscope.tasks import control
 from mnemoscope.tasks.control import Environment
@@ -108,9 +108,7 @@ def split_settings(given: dict[str, Any]) -> tuple[Options, PPO]:
     known = [name for name in (*PPO.names(), *Options.names()) if name not in _WITHOUT]
     for name in given:
         if name not in known:
-            near = nearest(name, known)
-            hint = f"did you mean {near!r}?" if near else f"there are {', '.join(known)}"
-            raise UserError(f"training in an environment has no setting {name!r}; {hint}")
+            raise unknown(f"training in an environment has no setting {name!r}", name, known)
     general = DEFAULTS | {name: value for name, value in given.items() if name not in PPO.names()}
     if general.get("target") is not None:
         general.setdefault("validate_every", 10)
