@@ -57,7 +57,6 @@ def _more(panel: str, words: str) -> Ranked:
                   groups=_DEPTHS, cases=("size",), where={"what": panel}, ended="ended", names=_NAMES)  # fmt: skip
 
 
-_LOOKED = ("fit", "look")
 _COUNTED = ((2, 3), {"count": "published"})
 STUDY = declared(Study(
     name="ziv-fig-3-1",
@@ -95,7 +94,7 @@ STUDY = declared(Study(
             "what": "what", "parameters": "parameters", "depth": "L", "width": "n", "limits": "limit",
             "levels tried": "tried"}, select=lambda rows: [row for row in rows if "limit" in row]),
         TableOf(name="looks", title="30 symbols, no delay: by how parameters are counted, rate and iterations",
-                words=("counted", "rates"), select=lambda rows: [row for row in rows if row["what"] in _LOOKED],
+                words=("counted", "rates"), select=lambda rows: [row for row in rows if row["what"] in ("fit", "look")],
                 columns={"counted": "count", "rates": "rates", "at most": "iterations", "depth": "L", "width": "n",
                          "parameters": "parameters", "seeds": lambda row: len(row["score"]),
                          "accuracy": lambda row: mean(row["score"]), "steps taken": lambda row: mean(row["took"])}),
