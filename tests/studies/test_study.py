@@ -321,12 +321,23 @@ def test_the_gallery_is_drawn_from_result_files(tmp_path: Path) -> None:
     assert f"| Ziv | {counts} | [ziv-theorem-1]({heading}) |" in overview
     assert all(f"- {caveat}" in overview for caveat in study.caveats)
     assert "in the 1 studies that recorded it" in overview
+    declared_since = replace(study, scales={**study.scales, "smoke": {**study.settings("smoke"), "seeds": 9}})
+    draw_gallery(tmp_path / "gallery", lambda name: declared_since)
+    assert "- Other settings are declared by now (seeds):" in (tmp_path / "gallery" / "README.md").read_text()
     file.write_text(file.read_text().replace('"seconds"', '"minutes"'))
     with pytest.raises(UserError, match="lacks seconds: `mnemoscope study run ziv-theorem-1 --save"):
         draw_gallery(tmp_path / "gallery", STUDIES.__getitem__)
     file.write_text("{}")
     with pytest.raises(UserError, match="is not a result of a study: its schema must be"):
         draw_gallery(tmp_path / "gallery", STUDIES.__getitem__)
+
+
+def test_settings_are_said_in_words() -> None:
+    scale = {"widths": (10, 20, 40), "rates": (1e-3,), "copy": {"batch_size": 10, "task_settings": {"delay": 5}}}
+    study = replace(STUDIES["ziv-theorem-1"], cut="{widths}; {rates}", methods="{copy}, {copy[batch_size]}")
+    study = replace(study, scales={"laptop": scale})
+    assert study.shortened("laptop") == "10, 20 and 40; 0.001"
+    assert study.described("laptop") == "batch size 10, task settings (delay 5), 10"
 
 
 def test_a_setting_of_a_scale_can_be_another() -> None:

@@ -108,8 +108,8 @@ STUDY = declared(Study(
     "most {epochs} epochs (published: 1000), patience {patience} epochs, or until the validation error was below 1e-5, "
     "a linear readout, a zero initial state and parameters uniform on +-1/sqrt(n); the weights with the best "
     "validation error were tested. Errors count steps after the lag only.",
+    cut="at most {epochs} epochs of 1000: networks at the limit may not be done; widths {widths}",
     caveats=(
-        "Below paper scale training is shorter than published: networks at the limit may not be done.",
         f"The exact limits have {_COUNTS} parameters: where more were needed, training has not found the limit.",
         ("So it is with parameters: by the exact limits they fall with depth, but after 40 epochs the least network "
          "of depth 4 is at an error of 0.01 to 0.05, that of depth 8 at 0.2 to 0.4."),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from mnemoscope.studies import SCALES, STUDIES
 from mnemoscope.studies.machinery import CurvesOf, Holds, Outcome, Ranked, Row, RunSpec, Study, TableOf, declared
 from mnemoscope.studies.machinery.kerg import ORTHOGONAL, curve_rows, orthogonal_run, result_row
 
@@ -53,20 +54,8 @@ STUDY = declared(Study(
     title="Equal parameters instead of equal units", source="Kerg, appendix A Figure 1", references=("kerg2019",),
     claim="At equal parameters (18.9K, 269K) there is little difference to equal units: nnRNN learns as orthogonal "
     "networks do.",
-    scales={
-        "smoke": {"copy": {"iterations": 4, "validate_every": 2, "validation_size": 10, "test_size": 10, "seeds": 1,
-                           "batch_size": 10, "units": 8, "task_settings": {"delay": 10}},
-                  "pmnist": {"iterations": 4, "validate_every": 2, "seeds": 1, "batch_size": 20, "units": 8,
-                             "task_settings": {"side": 4, "recipe": "kerg"}, "stand_in": True}},
-        "laptop": {"copy": {"iterations": 1000, "validate_every": 50, "validation_size": 100, "test_size": 1000,
-                            "seeds": 2, "batch_size": 10, "task_settings": {"delay": 200}},
-                   "pmnist": {"iterations": 400, "validate_every": 200, "seeds": 1, "batch_size": 100, "units": 64,
-                              "rates": (5e-4, 2e-3), "task_settings": {"side": 14, "recipe": "kerg"}}},
-        "paper": {"copy": {"iterations": 10000, "validate_every": 100, "seeds": 5, "batch_size": 10,
-                           "task_settings": {"delay": 200}},
-                  "pmnist": {"epochs": 100, "seeds": 5, "batch_size": 100, "task_settings": {"recipe": "kerg"}}},
-    },
-    minutes={"smoke": 0.3, "laptop": 7, "paper": 90000}, trained=True, runs=_runs, rows=_rows,
+    scales={scale: STUDIES["kerg-fig-3-2"].settings(scale) for scale in SCALES},
+    minutes={"smoke": 0.3, "laptop": 20, "paper": 90000}, trained=True, runs=_runs, rows=_rows,
     rules=(
         Holds(claim="Networks that start orthogonal solve the copy task with 18.9K parameters", left="share",
               relation="<",
@@ -96,7 +85,7 @@ STUDY = declared(Study(
     ),
     entries={name: name for name in ORTHOGONAL}, subjects=len(ORTHOGONAL),
     cut="copy: {copy[iterations]} updates, {copy[seeds]} seeds; digits of 14 x 14 pixels, about 4,900 parameters, "
-    "{pmnist[iterations]} updates, one seed",
+    "{pmnist[iterations]} updates, {pmnist[seeds]} seeds",
     methods="As kerg-fig-3-2, at the units of Kerg's Tables A.1 and A.2 for equal parameters; EURNN's 108 and 500 "
     "layers of rotations follow from the printed counts [o]. Copy: {copy}. Digits: {pmnist}.",
     caveats=("Runs of equal size are shared with kerg-fig-3-2.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +27,11 @@ SCHEMA = "mnemoscope.study/1"
 
 @dataclass(frozen=True)
 class Result:
-    """A study as it was run: scale, facts of the run, its seconds by the clock and the processor, and rows."""
+    """A study as it was run: scale and its settings, facts of the run, its seconds by clock and processor, rows."""
 
     study: str
     scale: str
+    settings: Mapping[str, Any]
     facts: Mapping[str, str]
     seconds: float
     processor_seconds: float | None
@@ -64,12 +65,13 @@ def _seconds(outcomes: Sequence[Outcome]) -> tuple[float, float | None]:
 def save_result(study: Study, finding: Finding, scale: str, outcomes: Sequence[Outcome], folder: Path) -> Path:
     """Write the result file of a study into a folder; everything that its page shows is drawn from it."""
     make_folder(folder)
-    document: dict[str, Any] = {"schema": SCHEMA, "study": study.name, "scale": scale, "facts": facts_of(outcomes)}
+    document: dict[str, Any] = {"schema": SCHEMA, "study": study.name, "scale": scale}
+    document |= {"settings": _settings(study, scale), "facts": facts_of(outcomes)}
     elapsed, processor = _seconds(outcomes)
     document |= {"seconds": round(elapsed, 1), "processor_seconds": None if processor is None else round(processor, 1)}
-    head = json.dumps(document, indent=1, ensure_ascii=False).removesuffix("\n}")
+    head = ",\n ".join(f'"{name}": {json.dumps(value, ensure_ascii=False)}' for name, value in document.items())
     rows = ",\n  ".join(json.dumps(plain(dict(row)), ensure_ascii=False, allow_nan=False) for row in finding.rows)
-    return write_atomic(folder / f"{study.name}.json", f'{head},\n "rows": [\n  {rows}\n ]\n}}\n'.encode())
+    return write_atomic(folder / f"{study.name}.json", f'{{\n {head},\n "rows": [\n  {rows}\n ]\n}}\n'.encode())
 
 
 def read_result(path: Path) -> Result:
@@ -80,7 +82,7 @@ def read_result(path: Path) -> Result:
         raise UserError(f"{str(path)!r} is not a result of a study: {error}") from error
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
         raise UserError(f"{str(path)!r} is not a result of a study: its schema must be {SCHEMA!r}")
-    names = ("study", "scale", "facts", "seconds", "processor_seconds", "rows")
+    names = ("study", "scale", "settings", "facts", "seconds", "processor_seconds", "rows")
     if absent := [name for name in names if name not in document]:
         again = f"mnemoscope study run {path.stem} --save {path.parent}"
         raise UserError(f"{str(path)!r} lacks {', '.join(absent)}: `{again}` writes it anew")
@@ -93,7 +95,7 @@ def draw_gallery(folder: Path, study_of: Callable[[str], Study]) -> list[Path]:
     written: list[Path] = []
     cards: list[_Card] = []
     for result in results:
-        study = study_of(result.study)
+        study = _as_run(study_of(result.study), result)
         finding = study.judge(result.rows, result.scale)
         page = study_page(study, finding, result.scale, result.facts)
         written.append(write(page, folder / f"{study.name}.html"))
@@ -103,6 +105,22 @@ def draw_gallery(folder: Path, study_of: Callable[[str], Study]) -> list[Path]:
         cards.append(_Card(study, finding, result, picture is not None))
     text = _head(cards) + "\n".join(_words(card) for card in cards)
     return [*written, write_atomic(folder / "README.md", text.encode())]
+
+
+def _settings(study: Study, scale: str) -> dict[str, Any]:
+    """Return the settings of a scale as a result file holds them."""
+    return {name: plain(value) for name, value in study.settings(scale).items()}
+
+
+def _as_run(study: Study, result: Result) -> Study:
+    """Return the study as it was run: where its declaration has other settings by now, with those and a word on it."""
+    now = _settings(study, result.scale)
+    others = [name for name in {**now, **result.settings} if now.get(name) != result.settings.get(name)]
+    if not others:
+        return study
+    word = f"Other settings are declared by now ({', '.join(others)}): this result is of an earlier declaration."
+    scales = {**study.scales, result.scale: result.settings}
+    return replace(study, scales=scales, caveats=(word, *study.caveats))
 
 
 def _head(cards: Sequence[_Card]) -> str:

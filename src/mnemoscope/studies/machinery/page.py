@@ -60,7 +60,7 @@ def study_page(study: Study, finding: Finding, scale: str, facts: Mapping[str, s
         verdict=(_statement(finding),),
         sections=[claims, *sections(study.displays, finding.rows, command, study.references, study.shortened(scale))],
         absent=absent,
-        methods=study.methods.format(**study.settings(scale)),
+        methods=study.described(scale),
         references=study.references,
         command=command,
         facts={"scale": scale, **facts},

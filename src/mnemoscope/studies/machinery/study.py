@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 from pkgutil import iter_modules
+from string import Formatter
 from typing import Any
 
 from mnemoscope.core.errors import choice
@@ -90,6 +91,31 @@ class Finding:
         return self.parts[0].verdict
 
 
+class _Words(Formatter):
+    """Formatter that says lists and groups of settings in words: ``widths 10, 20 and 40``."""
+
+    def format_field(self, value: Any, format_spec: str) -> Any:
+        """Return a setting as text."""
+        return _said(value) if isinstance(value, Mapping | list | tuple) else super().format_field(value, format_spec)
+
+
+def _said(value: Any, inner: bool = False) -> str:
+    """Return a setting in words; what stands within a list or a group of settings in parentheses."""
+    if isinstance(value, Mapping):
+        text = ", ".join(f"{str(name).replace('_', ' ')} {_said(own, True)}" for name, own in value.items())
+    elif isinstance(value, list | tuple) and inner:
+        text = ", ".join(_said(own, True) for own in value)
+    elif isinstance(value, list | tuple):
+        *first, last = [_said(own, True) for own in value] or [""]
+        return f"{', '.join(first)} and {last}" if first else last
+    else:
+        return f"{value:g}" if isinstance(value, float) else str(value)
+    return f"({text})" if inner else text
+
+
+_WORDS = _Words()
+
+
 def _nothing(rows: Sequence[Row]) -> tuple[Headline, ...]:
     return ()
 
@@ -169,7 +195,11 @@ class Study:
 
     def shortened(self, scale: str) -> str:
         """Return what a scale leaves out; nothing at paper scale."""
-        return "" if scale == "paper" else self.cut.format(**self.settings(scale))
+        return "" if scale == "paper" else _WORDS.format(self.cut, **self.settings(scale))
+
+    def described(self, scale: str) -> str:
+        """Return the paragraph for a paper, with the settings of a scale."""
+        return _WORDS.format(self.methods, **self.settings(scale))
 
     def plan(self, scale: str) -> list[RunSpec]:
         """Return the runs of a scale, cheapest first."""
