@@ -72,7 +72,7 @@ def test_fit_trains_it_one_by_one_and_many_at_once(cls):
 
 @pytest.mark.parametrize("cls", NETWORKS)
 def test_it_is_profiled(cls):
-    parts = ms.profile(build(cls), quick=True).to_dict()["parts"]
+    parts = ms.profile(build(cls), quick=True, full=True).to_dict()["parts"]
     assert {part["status"] for part in parts.values()} <= {"done", "not applicable"}
     assert parts["card"]["status"] == "done"
 

@@ -34,7 +34,7 @@ class Fixed(nn.Module):
 def found(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MNEMOSCOPE_CACHE", str(tmp_path_factory.mktemp("references")))
-        return ms.profile(Convolution(4), quick=True)
+        return ms.profile(Convolution(4), quick=True, full=True)  # whatever time it takes
 
 
 def test_a_block_has_a_filled_page_beside_references_measured_alike(found):
@@ -63,7 +63,7 @@ def test_a_network_with_a_state_is_asked_for_outputs_only_beside_a_block():
 
 
 def test_a_block_of_one_length_is_measured_at_that_length():
-    found = ms.profile(Fixed(), quick=True, advice={"kind": "sequence", "length": 10}, input_size=None)
+    found = ms.profile(Fixed(), quick=True, full=True, advice={"kind": "sequence", "length": 10}, input_size=None)
     row = found.rows[0]
     assert row.section("card").done
     assert row.section("outputs").done
