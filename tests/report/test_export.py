@@ -202,6 +202,19 @@ def test_bars_stand_on_zero_and_matrices_keep_their_order():
     assert {"a", "b", "0", "1"} <= set(texts(root))
 
 
+def test_names_of_bars_find_room():
+    def bars(groups, *heights):
+        series = [Series(entry=f"n{i}", x=range(len(groups)), y=own) for i, own in enumerate(heights)]
+        return Bars(groups=groups, series=series, x_title="x", y_title="y")
+
+    alone = bars(["one", "two"], [1.0, None], [None, 2.0])
+    assert (alone.abreast(), bars(["one"], [1.0], [2.0]).abreast()) == (1, 2)
+    long = [f"a rather long name {i}" for i in range(6)]
+    written = drawn(bars(long, [1.0] * 6))
+    assert set(long[1:]) <= set(texts(written))  # the first has less room to its left
+    assert sum("rotate(-32" in (node.get("transform") or "") for node in written.iter(f"{SVG}text")) >= 6
+
+
 EMPTY = [
     Curves(series=[], x_title="x", y_title="y"),
     Curves(series=[Series(entry="n0", x=[0.0], y=[0.0])], x_title="x", y_title="y", log_x=True, log_y=True),

@@ -138,6 +138,11 @@ class Bars:
     y_title: str
     marks: tuple[Mark, ...] = ()
 
+    def abreast(self) -> int:
+        """Return how many bars stand side by side: one where every group has at most one."""
+        rows = zip(*(one.y for one in self.series), strict=True)
+        return len(self.series) if any(sum(value is not None for value in row) > 1 for row in rows) else 1
+
 
 @dataclass(frozen=True, kw_only=True)
 class HeatMap:

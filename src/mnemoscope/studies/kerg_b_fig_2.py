@@ -77,7 +77,7 @@ STUDY = declared(Study(
                 columns={"case": "case", "network": "network", "until half of the loss without memory": "mean",
                          "loss / without memory at the end": "end"}),
     ),
-    entries={name: name for name in ATTENTIVE}, subjects=len(ATTENTIVE),
+    entries={name: name for name in ATTENTIVE}, subjects=2,
     cut="the trainings of kerg-b-table-2 and kerg-table-4-2 at this scale",
     methods="The trainings of kerg-b-table-2 and kerg-table-4-2, along their updates; nothing is trained for this "
     "study alone.",

@@ -67,7 +67,7 @@ STUDY = declared(Study(
             "network": "network", "T": "T", "accuracy, %": "mean_score", "loss / without memory": "share",
             "published, %": "published"}),
     ),
-    entries={name: name for name in ATTENTIVE}, subjects=len(ATTENTIVE),
+    entries={name: name for name in ATTENTIVE}, subjects=2,
     cut="delays {delays} (published: 100 to 2000), {units} units (128), {iterations} "
     "updates (50,000) and one seed; at the longest delay networks that some study ranks have {ranked[seeds]} seeds and "
     "at most {ranked[iterations]} updates",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mnemoscope.studies.machinery import BarsOf, Holds, Outcome, Row, RunSpec, Study, TableOf, declared
+from mnemoscope.studies.machinery import HeatMapOf, Holds, Outcome, Row, RunSpec, Study, TableOf, declared
 from mnemoscope.studies.machinery.relational import ahead, relational_rows, relational_runs
 
 __all__ = ["STUDY"]
@@ -65,15 +65,15 @@ STUDY = declared(Study(
               left="mean", relation=">", right=90.0, names={"mean": "mean accuracy"}, scaled=True),
     ),
     displays=(
-        BarsOf(name="accuracy", title="Accuracy on objects that training never showed", group="case", y="accuracy",
-               by="network", x_title="game (objects)", y_title="test accuracy (%)",
-               alt="Test accuracy on seven games with new objects, one bar for each network.",
-               how="Mean over seeds, lines from the least to the largest.", section="New objects"),
+        HeatMapOf(name="accuracy", title="Accuracy on objects that training never showed", x="network", y="case",
+                  value="mean", x_title="network", y_title="game (objects)", value_title="accuracy (%)",
+                  alt="Test accuracy of every network on seven games with new objects, as colours.",
+                  how="Mean over seeds.", section="New objects"),
         TableOf(name="table", title="Test accuracies beside the published ones", section="Every network",
                 words=("game", "network"), columns={
                     "game": "case", "network": "network", "accuracy, mean": "mean", "published": "published"}),
     ),
-    entries={name: name for name in _NETWORKS}, subjects=len(_NETWORKS),
+    entries={name: name for name in _NETWORKS}, subjects=1,
     cut="{iterations} steps of 2500, seeds: {seeds} of 10",
     methods="Networks were trained for {iterations} steps (published: 2500) on fresh batches of 32 scenes with "
     "pentominoes, Adam at 5e-4, {seeds} seeds (published: 10), and tested on {test_size} scenes with hexominoes and "

@@ -97,8 +97,9 @@ STUDY = declared(Study(
                     "failed": "failed",
                     "published on PTB, T = 150": "printed"}),
     ),
-    entries={name: name for name in (*_PUBLISHED, "RNN, rate 1e-5", *(f"{name}, equal parameters" for name in _EQUAL))},
-    subjects=len(_PUBLISHED),
+    entries={name: name for name in ("nnRNN", *_PUBLISHED, "RNN, rate 1e-5",
+                                     *(f"{name}, equal parameters" for name in _EQUAL))},
+    subjects=1,
     cut="{units} units (published: 1024), {iterations} updates (100 epochs), batches of {batch_size} (128), {seeds} "
     "seeds",
     methods="Text in contiguous streams, the state carried over from window to window; windows {windows}, batches of "

@@ -82,7 +82,7 @@ STUDY = declared(Study(
             "network": "network", "T": "T", "T / trained T": "factor", "accuracy, %": "accuracy",
             "published, %": "published"}),
     ),
-    entries={name: name for name in ATTENTIVE}, subjects=len(ATTENTIVE),
+    entries={name: name for name in ATTENTIVE}, subjects=2,
     cut="trained at T = {trained} (published: 100), {units} units (128), {iterations} updates (50,000), of RelRNN, "
     "LSTM, orth-RNN and expRNN at most {ranked[iterations]}; the first seed",
     methods="{units} units, {iterations} updates, batches of {batch_size}, gradients clipped at norm 1, nu = rho = 10. "

@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mnemoscope.studies.machinery import CurvesOf, Holds, Outcome, Ranked, Row, RunSpec, Study, TableOf, declared
+from mnemoscope.studies.machinery import (
+    BarsOf,
+    CurvesOf,
+    Holds,
+    Outcome,
+    Ranked,
+    Row,
+    RunSpec,
+    Study,
+    TableOf,
+    declared,
+)
 from mnemoscope.studies.machinery.kerg import ATTENTIVE, attentive_facts, attentive_run, result_row
 
 __all__ = ["STUDY"]
@@ -62,8 +73,12 @@ STUDY = declared(Study(
         _ahead("RelRNN is ahead of LSTM", "LSTM"),
     ),
     displays=(
+        BarsOf(name="networks", title="Accuracy of every network", group="network", y="percent", by="attends",
+               x_title="network", y_title="accuracy (%)", section="Denoise",
+               alt="Accuracy on the denoise task, one bar for each network.",
+               how="Mean over lengths and seeds, lines from the least to the largest."),
         CurvesOf(name="accuracy", title="Accuracy by length", x="T", y="mean_score", by="network", x_title="length T",
-                 y_title="accuracy (%)", section="Denoise",
+                 y_title="accuracy (%)",
                  alt="Accuracy on the denoise task against the length at which a network was trained, one curve per "
                  "network.",
                  how="Mean over the seeds; every point is a training of its own."),
@@ -71,7 +86,7 @@ STUDY = declared(Study(
             "network": "network", "T": "T", "accuracy, %": "mean_score", "loss / without memory": "share",
             "published, %": "published"}),
     ),
-    entries={name: name for name in ATTENTIVE}, subjects=len(ATTENTIVE),
+    entries={"yes": "attends to its past", "no": "recurrent alone", **{name: name for name in ATTENTIVE}}, subjects=2,
     cut="lengths {lengths} (published: 100 to 2000), {units} units (128), {iterations} updates (100,000) and one seed; "
     "of networks that are ranked {ranked[seeds]} seeds, at most {ranked[iterations]} updates",
     methods="Lengths {lengths}, {units} units, {iterations} updates, batches of {batch_size}, gradients clipped at "

@@ -14,8 +14,9 @@ const bars = {
       svg(root, "line", { class: "grid", x1: frame.left, x2: frame.right, y1: y.at(tick.value), y2: y.at(tick.value) });
       svg(root, "text", { class: "tick", x: frame.left - 8, y: y.at(tick.value) + 4, "text-anchor": "end" }, tick.text);
     }
-    const bar = (step * (series.length > 1 ? 0.8 : 0.92)) / Math.max(1, series.length);
-    series.forEach((one, index) => barsOf(root, one, frame, y, step, bar, (index - (series.length - 1) / 2) * bar));
+    const crowded = figure.groups.some((_, i) => series.filter((one) => finite(one.y[i])).length > 1), abreast = crowded ? series.length : 1;
+    const bar = (step * (series.length > 1 ? 0.8 : 0.92)) / abreast;
+    series.forEach((one, index) => barsOf(root, one, frame, y, step, bar, crowded ? (index - (abreast - 1) / 2) * bar : 0));
     barLabels(root, figure, frame, step);
     for (const mark of figure.marks) {
       if (mark.kind !== "y" || !finite(mark.value)) continue;

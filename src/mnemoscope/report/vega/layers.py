@@ -143,8 +143,9 @@ class Sheet:
         align: str = "left",
         colour: str = INK,
         bold: bool = False,
+        angle: float = 0.0,
     ) -> list[Layer]:
-        """Write a text at a place, with a white rim that keeps lines off it.
+        """Write a text at a place, with a white rim that keeps lines off it; `angle` in degrees, clockwise.
 
         Raised digits are ordinary ones set higher, since many fonts lack the others.
         """
@@ -160,6 +161,7 @@ class Sheet:
                 "baseline": "alphabetic",
                 "fontSize": size * self.unit * (0.7 if up else 1.0),
                 "fontWeight": 700 if bold else 400,
+                **({"angle": angle} if angle else {}),
             }
             place = {"x": {"value": at}, "y": {"value": y - (0.36 * size * self.unit if up else 0.0)}}
             rim = {"stroke": "#ffffff", "strokeWidth": 1.6 * self.unit, "strokeJoin": "round", "fill": "#ffffff"}
@@ -191,9 +193,14 @@ class Sheet:
         place = {"x": {"value": x}, "y": {"value": y}}
         return {"data": {"values": [{}]}, "mark": self.marker(look, size), "encoding": place}
 
-    def vertical(self, y: Scale, width: float, left: float, title: str, *, whole: bool = False) -> list[Layer]:
-        """Draw a vertical axis: lines across the plot, their numbers left of it, the title above from the left edge."""
-        found: list[Layer] = self.text(-left, -11 * self.unit, self.short(title, self.width, 7.5), size=7.5)
+    def vertical(
+        self, y: Scale, width: float, left: float, title: str, *, whole: bool = False, lift: float = 0.0
+    ) -> list[Layer]:
+        """Draw a vertical axis: lines across the plot, their numbers left of it, the title above from the left edge.
+
+        `lift` is the room between the plot and the title that other lines take.
+        """
+        found: list[Layer] = self.text(-left, -11 * self.unit - lift, self.short(title, self.width, 7.5), size=7.5)
         for value, text in y.ticks(5, whole=whole):
             found.append(self.rule((0, y.at(value), width, y.at(value)), colour=FAINT, width=0.5))
             found += self.text(-4 * self.unit, y.at(value) + 2.4 * self.unit, text, align="right", colour=SOFT)

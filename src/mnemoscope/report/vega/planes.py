@@ -16,7 +16,7 @@ from mnemoscope.report.vega.layers import FAINT, SOFT, Layer, Named, Picture, Sh
 __all__ = ["draw_heat_map", "draw_plane"]
 
 _GAP, _TITLE = 8.0, 12.0
-_TICKS = 10
+_TICKS = 12
 """Rows or columns of a matrix that have a label, at the most."""
 
 
@@ -84,6 +84,8 @@ def draw_heat_map(drawing: HeatMap, shown: Mapping[str, Named], sheet: Sheet) ->
     left = 10 * unit + max((sheet.wide(text) for text in lines), default=0.0)
     width = sheet.width - left - 44 * unit
     height = min(width, 15 * unit * max(2, len(lines))) if len(lines) < 12 else width
+    widest = max((sheet.wide(text) for text in columns), default=0.0)
+    fall = 0.64 * widest if widest * min(len(columns), _TICKS) > width else 0.0  # slanted by 40 degrees
     rows = [
         {"x": j, "y": i, "column": columns[j], "row": lines[i], "value": float(matrix[i, j])}
         for i, j in np.argwhere(np.isfinite(matrix) & ((matrix > 0) | (not drawing.log))).tolist()
@@ -105,13 +107,13 @@ def draw_heat_map(drawing: HeatMap, shown: Mapping[str, Named], sheet: Sheet) ->
     }
     tips = [{"field": name, "type": "nominal"} for name in ("column", "row")]
     encoding = {
-        "x": {"field": "x", "type": "ordinal", **_band(columns, drawing.x_title, sheet)},
+        "x": {"field": "x", "type": "ordinal", **_band(columns, drawing.x_title, sheet, slanted=fall > 0)},
         "y": {"field": "y", "type": "ordinal", **_band(lines, drawing.y_title, sheet)},
         "color": colour,
         "tooltip": [*tips, {"field": "value", "type": "quantitative", "format": ".6~g", "title": drawing.title}],
     }
     layers: list[Layer] = [{"data": table(rows), "mark": {"type": "rect"}, "encoding": encoding}]
-    return Picture(layers, width, height, left=left + 8 * unit, right=48 * unit, top=8 * unit, bottom=26 * unit)
+    return Picture(layers, width, height, left=left + 8 * unit, right=48 * unit, top=8 * unit, bottom=26 * unit + fall)
 
 
 def _colours(rows: Sequence[Mapping[str, Any]], drawing: HeatMap) -> dict[str, Any]:
@@ -123,13 +125,13 @@ def _colours(rows: Sequence[Mapping[str, Any]], drawing: HeatMap) -> dict[str, A
     return {"range": list(SEQUENTIAL), "type": kind, "interpolate": "rgb", "zero": False, "nice": False} | ends
 
 
-def _band(labels: Sequence[str], title: str, sheet: Sheet) -> dict[str, Any]:
+def _band(labels: Sequence[str], title: str, sheet: Sheet, *, slanted: bool = False) -> dict[str, Any]:
     every = max(1, -(-len(labels) // _TICKS))
     unit = sheet.unit
     axis = {
         "values": list(range(0, len(labels), every)),
         "labelExpr": f"{json.dumps(list(labels))}[datum.value]",
-        "labelAngle": 0,
+        "labelAngle": -40 if slanted else 0,
         "labelFontSize": 7 * unit,
         "labelColor": SOFT,
         "titleFontSize": 7.5 * unit,

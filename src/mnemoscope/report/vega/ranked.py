@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mnemoscope.report.axes import Scale, drawable, padded
@@ -12,7 +13,8 @@ from mnemoscope.report.vega.layers import FAINT, SOFT, Layer, Named, Picture, Sh
 __all__ = ["draw_bars", "draw_ranked"]
 
 _TOP, _STEP, _FOOT = 24.0, 13.0, 14.0
-_HEIGHT, _BAR_TOP, _BAR_FOOT = 172.0, 20.0, 30.0
+_HEIGHT, _BAR_TOP, _BAR_FOOT, _LINE = 172.0, 20.0, 30.0, 9.0
+_SLANT = math.radians(32)
 
 
 def draw_ranked(drawing: Ranked, shown: Mapping[str, Named], sheet: Sheet) -> Picture:
@@ -84,35 +86,71 @@ def draw_bars(drawing: Bars, shown: Mapping[str, Named], sheet: Sheet) -> Pictur
     left = 5 * unit + max((sheet.wide(text) for _, text in y.ticks(5)), default=0.0)
     width = sheet.width - left - 2 * unit
     step = width / max(1, len(drawing.groups))
-    bar = step * (0.8 if len(drawing.series) > 1 else 0.92) / max(1, len(drawing.series))
+    abreast = drawing.abreast()
+    bar = step * (0.8 if len(drawing.series) > 1 else 0.92) / abreast
     whole = all(value is None or float(value).is_integer() for one in drawing.series for value in one.y)
-    layers = sheet.vertical(y, width, left, drawing.y_title, whole=whole)
-    layers += _legend(drawing, shown, width, sheet)
+    lines = _legend_lines(drawing, shown, width, sheet)
+    lift = _LINE * unit * max(0, len(lines) - 1)
+    layers = sheet.vertical(y, width, left, drawing.y_title, whole=whole, lift=lift)
+    layers += _legend(lines, width, sheet)
     for index, series in enumerate(drawing.series):
-        offset = (index - (len(drawing.series) - 1) / 2) * bar
+        offset = (index - (abreast - 1) / 2) * bar if abreast > 1 else 0.0
         layers += _bars_of(series.y, series.lower, series.upper, shown[series.entry], y, step, bar, offset, sheet)
-    every = max(1, -(-len(drawing.groups) // 8))
-    for index, text in list(enumerate(drawing.groups))[::every]:
-        words = sheet.short(text, every * step, 7)
-        layers += sheet.text((index + 0.5) * step, y.start + 9 * unit, words, align="center", colour=SOFT)
-    layers += sheet.text(width, y.start + 22 * unit, drawing.x_title, size=7.5, align="right")
+    names, fall = _group_names(drawing.groups, step, left, y.start, sheet)
+    layers += names
+    layers += sheet.text(width, y.start + 22 * unit + fall, drawing.x_title, size=7.5, align="right")
     for mark in drawing.marks:
         if mark.kind == "y" and y.holds(mark.value):
             height = y.at(mark.value)
             layers.append(sheet.rule((0, height, width, height), dash="0.6 1.8"))
             layers += sheet.text(width, height - 3 * unit, mark.label, size=6.5, align="right", colour=SOFT)
-    return Picture(layers, width, y.start, left=left, right=2 * unit, top=_BAR_TOP * unit, bottom=_BAR_FOOT * unit)
+    top, bottom = _BAR_TOP * unit + lift, _BAR_FOOT * unit + fall
+    return Picture(layers, width, y.start, left=left, right=2 * unit, top=top, bottom=bottom)
 
 
-def _legend(drawing: Bars, shown: Mapping[str, Named], width: float, sheet: Sheet) -> list[Layer]:
-    """Write the names of several networks above the plot, from the right."""
+def _group_names(
+    groups: Sequence[str], step: float, left: float, bottom: float, sheet: Sheet
+) -> tuple[list[Layer], float]:
+    """Write the names of the groups, slanted where one is wider than its group; return also how far these reach."""
     found: list[Layer] = []
-    at, unit = width, sheet.unit
-    for who in [shown[one.entry] for one in reversed(drawing.series)] if len(drawing.series) > 1 else []:
-        found += sheet.text(at, -3 * unit, who.name, align="right", bold=who.subject)
-        at -= sheet.wide(who.name) + 6 * unit
-        found.append(sheet.marker_at(who.look, at, -5.5 * unit, 0.5))
-        at -= 10 * unit
+    places = [(index + 0.5) * step for index in range(len(groups))]
+    widest = max((sheet.wide(text) for text in groups), default=0.0)
+    if widest <= step:
+        for at, text in zip(places, groups, strict=True):
+            found += sheet.text(at, bottom + 9 * sheet.unit, text, align="center", colour=SOFT)
+        return found, 0.0
+    room = 80 * sheet.unit
+    for at, text in zip(places, groups, strict=True):
+        words = sheet.short(text, min(room, (at + left) / math.cos(_SLANT)))
+        found += sheet.text(at, bottom + 8 * sheet.unit, words, align="right", colour=SOFT, angle=-math.degrees(_SLANT))
+    return found, min(widest, room) * math.sin(_SLANT)
+
+
+def _legend_lines(drawing: Bars, shown: Mapping[str, Named], width: float, sheet: Sheet) -> list[list[Named]]:
+    """Return the networks that each line above the plot names, where there are several, as many as it has room for."""
+    lines: list[list[Named]] = [[]]
+    used = 0.0
+    for who in [shown[one.entry] for one in drawing.series] if len(drawing.series) > 1 else []:
+        wide = sheet.wide(who.name) + 16 * sheet.unit
+        if lines[-1] and used + wide > width:
+            lines.append([])
+            used = 0.0
+        lines[-1].append(who)
+        used += wide
+    return lines
+
+
+def _legend(lines: Sequence[Sequence[Named]], width: float, sheet: Sheet) -> list[Layer]:
+    """Write the names of networks above the plot, from the right."""
+    found: list[Layer] = []
+    unit = sheet.unit
+    for number, line in enumerate(reversed(lines)):
+        at, base = width, -(3 + _LINE * number) * unit
+        for who in reversed(line):
+            found += sheet.text(at, base, who.name, align="right", bold=who.subject)
+            at -= sheet.wide(who.name) + 6 * unit
+            found.append(sheet.marker_at(who.look, at, base - 2.5 * unit, 0.5))
+            at -= 10 * unit
     return found
 
 

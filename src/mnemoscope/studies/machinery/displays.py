@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -228,7 +228,7 @@ class HeatMapOf(FigureOf):
         """Return the matrix; a place without a row stays empty."""
         if rows and not np.isscalar(rows[0][self.value]):
             return self._whole(rows[0])
-        across, down = (sorted({row[name] for row in rows}) for name in (self.x, self.y))
+        across, down = (_ordered(row[name] for row in rows) for name in (self.x, self.y))
         cells = {(row[self.y], row[self.x]): row[self.value] for row in rows}
         return HeatMap(
             values=[[cells.get((i, j)) for j in across] for i in down],
@@ -251,6 +251,12 @@ class HeatMapOf(FigureOf):
             y_labels=[str(k * row[self.y]) for k in range(len(values))],
             log=self.log,
         )
+
+
+def _ordered(values: Iterable[Any]) -> list[Any]:
+    """Return the different values: numbers in their order, words as they come."""
+    found = list(dict.fromkeys(values))
+    return found if any(isinstance(value, str) for value in found) else sorted(found)
 
 
 def sections(
