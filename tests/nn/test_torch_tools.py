@@ -12,17 +12,43 @@ from torch.utils._pytree import tree_leaves
 import mnemoscope as ms
 
 NAMES = ms.nn.names("recurrent")
+EVERY = ms.nn.names()
 
 
 def build(name, **options):
-    if ms.nn.get(name).grows:
+    cls = ms.nn.get(name)
+    if cls.kind == "classifier":
+        return cls(**cls.usual, **options)
+    if getattr(cls, "grows", False):
         options |= {"capacity": 8}
-    return ms.nn.create(name, **ms.nn.get(name).small_sizes, **options)
+    return ms.nn.create(name, **cls.small_sizes, **options)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_layer_can_be_built_without_memory(name):
-    assert all(parameter.is_meta for parameter in build(name, device="meta").parameters())
+def inputs(layer):
+    if layer.kind == "classifier":
+        return torch.randn(2, layer.length, layer.input_size)
+    return torch.randn(getattr(layer, "panels", 5), 2, *layer.input_shape)
+
+
+def answers(layer, x):
+    found = layer(x)
+    return found[0] if layer.kind == "recurrent" else found
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_a_layer_can_be_built_without_memory_and_computes_nothing_with_it(name):
+    layer = build(name, device="meta")
+    assert all(parameter.is_meta for parameter in layer.parameters())
+    with pytest.raises(ValueError, match="has no values yet: .* on the meta device; fill it by load_state_dict"):
+        layer(inputs(layer))
+
+
+def test_a_layer_filled_in_part_computes_nothing():
+    state = {key: value for key, value in build("exprnn").state_dict().items() if "weight_hh" not in key}
+    layer = build("exprnn", device="meta")
+    layer.load_state_dict(state, strict=False, assign=True)
+    with pytest.raises(ValueError, match="^ExpRNN has no values yet: parametrizations.weight_hh_l0.original0 is on"):
+        layer(torch.randn(5, 2, 3))
 
 
 def assigned(name, given):
@@ -47,25 +73,28 @@ def emptied(name, given):
 
 
 @pytest.mark.parametrize("way", [assigned, assigned_in_a_context, emptied])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", EVERY)
 def test_a_layer_built_without_memory_is_the_layer_built_with_it(name, way):
     given = build(name, generator=torch.Generator().manual_seed(3))
     layer = way(name, given)
-    x = torch.randn(5, 2, *layer.input_shape)
+    x = inputs(layer)
     assert not any(tensor.is_meta for tensor in (*layer.parameters(), *layer.buffers()))
-    assert torch.equal(layer(x)[0], given(x)[0])
+    assert torch.equal(answers(layer, x), answers(given, x))
     layer.reset_parameters(torch.Generator().manual_seed(4))
     given.reset_parameters(torch.Generator().manual_seed(4))
-    assert torch.equal(layer(x)[0], given(x)[0])
+    assert torch.equal(answers(layer, x), answers(given, x))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", EVERY)
 def test_copies_and_types(name):
     layer = build(name)
-    x = torch.randn(5, 2, *layer.input_shape)
-    for twin in (copy.deepcopy(layer), pickle.loads(pickle.dumps(layer)), build(name).double().float()):
-        twin.load_state_dict(layer.state_dict())
-        assert torch.equal(twin(x)[0], layer(x)[0])
+    x = inputs(layer)
+    y = answers(layer, x)
+    for twin in (copy.deepcopy(layer), pickle.loads(pickle.dumps(layer)), copy.deepcopy(layer).double().float()):
+        assert torch.equal(answers(twin, x), y)
+    loaded = build(name, dtype=torch.float64)
+    loaded.load_state_dict(layer.state_dict())
+    torch.testing.assert_close(answers(loaded, x.double()), answers(layer.double(), x.double()))
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -106,6 +135,12 @@ def test_a_parametrisation_of_the_users_own():
     layer.after_step()
     with pytest.raises(ValueError, match=r"cannot be pickled: save its state_dict\(\)$"):
         pickle.dumps(layer)
+    before = layer.weight_hh_l0.detach().clone()
+    layer.reset_parameters()
+    assert not torch.equal(layer.weight_hh_l0, before)
+    pruned = prune.l1_unstructured(build("rnn"), "weight_hh_l0", amount=0.5)
+    with pytest.raises(ValueError, match="^weight_hh_l0 is no parameter any more"):
+        pruned.reset_parameters()
 
 
 def _fill(layer):
@@ -155,12 +190,22 @@ def test_writing_into_a_computed_matrix_is_refused_and_names_the_way(name):
         lambda v: v.copy_(torch.eye(4)),
         lambda v: v.__setitem__(0, 1.0),
         lambda v: torch.add(v, v, out=v),
+        lambda v: nn.init.uniform_(v, 0.0, 1.0),
+        lambda v: v.data.fill_(1.0),
+        lambda v: setattr(v, "data", torch.eye(4)),
+        lambda v: v[0].zero_(),
+        lambda v: v.T.zero_(),
+        lambda v: v.chunk(2)[1].zero_(),
+        lambda v: torch._foreach_mul_([v], 2.0),
     )
     for write in writes:
         with torch.no_grad(), pytest.raises(ValueError, match=r"set it by layer\.weight_hh_l0 = matrix$"):
             write(layer.weight_hh_l0)
     assert type(layer.weight_hh_l0 + 1) is torch.Tensor
-    layer.weight_hh_l0.detach().mul_(2)  # what is detached is the caller's
+    copied = layer.weight_hh_l0.detach()
+    copied[0].mul_(2)  # what is detached is the caller's
+    for twin in (copy.deepcopy(copied), pickle.loads(pickle.dumps(copied))):
+        assert type(twin) is torch.Tensor
 
 
 @pytest.mark.parametrize("name", CONSTRAINED)
@@ -202,6 +247,11 @@ def test_two_layers_share_a_matrix_by_its_parametrisation():
     with torch.no_grad():
         angle.add_(0.5)
     assert torch.equal(first.weight_hh_l0, second.weight_hh_l0)
+    for twins in (copy.deepcopy((first, second)), pickle.loads(pickle.dumps((first, second)))):
+        with torch.no_grad():
+            next(twins[0].parametrizations.parameters()).add_(0.5)
+        assert torch.equal(twins[0].weight_hh_l0, twins[1].weight_hh_l0)
+        assert not torch.equal(twins[0].weight_hh_l0, first.weight_hh_l0)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -216,9 +266,12 @@ def test_one_step_without_gradients_is_the_first_of_many(name):
     torch.testing.assert_close(torch.cat(outputs), layer(x)[0].detach())
 
 
-@pytest.mark.parametrize("name", CONSTRAINED)
-def test_without_its_parametrisation_a_layer_is_saved_loaded_and_pickled(name, tmp_path):
-    layer = build(name)
+PLAIN = [(name, {}) for name in CONSTRAINED] + [(name, {"product": "structured"}) for name in ("ornn", "eurnn", "urnn")]
+
+
+@pytest.mark.parametrize(("name", "options"), PLAIN)
+def test_without_its_parametrisation_a_layer_is_saved_loaded_and_pickled(name, options, tmp_path):
+    layer = build(name, **options)
     x = torch.randn(5, 2, *layer.input_shape)
     y = layer(x)[0]
     parametrize.remove_parametrizations(layer, "weight_hh_l0")
@@ -226,6 +279,20 @@ def test_without_its_parametrisation_a_layer_is_saved_loaded_and_pickled(name, t
     ms.nn.save(layer, tmp_path / "plain.safetensors")
     for twin in (layer, ms.nn.load(tmp_path / "plain.safetensors"), pickle.loads(pickle.dumps(layer))):
         torch.testing.assert_close(twin(x)[0], y)
+
+
+@pytest.mark.parametrize("trained", [True, False])
+def test_removed_without_gradients_or_frozen_a_matrix_is_still_a_parameter(trained):
+    layer = build("exprnn").requires_grad_(trained)
+    with torch.no_grad():
+        layer.remove_parametrizations()
+    assert [(name, p.requires_grad) for name, p in layer.named_parameters()][-1] == ("weight_hh_l0", trained)
+
+
+def test_a_penalty_on_the_matrix_compiles_in_one_graph():
+    layer = build("exprnn")
+    square = torch.compile(lambda: layer.weight_hh_l0.square().sum(), fullgraph=True, backend="aot_eager")
+    torch.testing.assert_close(square(), torch.tensor(4.0))
 
 
 def test_whole_models_are_loaded_by_torch_with_weights_only(tmp_path):

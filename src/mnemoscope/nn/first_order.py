@@ -194,7 +194,7 @@ class FirstOrder(Stack):
         return Weights(layer, {name: self._stacked(weights, full) for name, full in layer.names.items()})
 
     def _stacked(self, weights: Mapping[str, Tensor], name: str) -> Tensor:
-        if self.transition(name) is None:
+        if name not in self._maps:
             return weights[name]
         prefix = f"parametrizations.{name}."
         own = {key.removeprefix(prefix): w for key, w in weights.items() if key.startswith(prefix)}
@@ -234,16 +234,17 @@ class Structured(FirstOrder):
         return self.product == "dense" and super()._batches(x, hx)
 
     def _gather(self, layer: Layer, maps: bool = True) -> Weights:
-        if self.product == "dense" or not maps:
-            return super()._gather(layer, maps)
         full = layer.names["weight_hh"]
+        factors_alone = full in self._maps and len(self._maps[full]) == 1  # else the map is removed, or not the last
+        if self.product == "dense" or not maps or not factors_alone:
+            return super()._gather(layer, maps)
         found = super()._gather(layer, maps=False)
         found |= {"factors": tuple(self._parameters_of(full)), "transition": self.transition(full)}
         return found
 
     def multiply(self, w: Weights, h: Inexact[Tensor, "batch n"]) -> Inexact[Tensor, "batch n"]:
         """Return V h."""
-        if self.product == "dense":
+        if "weight_hh" in w:
             return super().multiply(w, h)
         wide = torch.float32 if h.dtype.itemsize < 4 else h.dtype  # as the maps: computed in float32, rounded once
         factors = (p.float() if p.dtype.itemsize < 4 else p for p in w["factors"])

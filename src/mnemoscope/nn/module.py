@@ -17,6 +17,7 @@ from mnemoscope.nn.declared import Layer, Submodule, Weights
 from mnemoscope.nn.initialisers import Initialiser, uniform
 from mnemoscope.nn.maps.base import Transition
 from mnemoscope.nn.maps.computed import ComputedMatrix, KeptMatrices
+from mnemoscope.nn.options import public_class
 
 __all__ = ["DeclaredModule"]
 
@@ -35,6 +36,9 @@ class DeclaredModule(nn.Module):
     _initialisers: dict[str, Any]
     _factory: dict[str, Any]
 
+    _maybe_empty: bool = False
+    """Whether weights may be on the meta device, as they are until what was built there is filled."""
+
     input_size: int
 
     def declare(self, layer: Layer) -> None:
@@ -51,6 +55,7 @@ class DeclaredModule(nn.Module):
             raise expected("generator", "a torch.Generator or None", generator)
         self._factory = {"device": device, "dtype": self._real_dtype(dtype)}
         self._initialisers, self._layers = {}, []
+        self._maybe_empty = torch.empty(0, **self._factory).is_meta
         self.register_load_state_dict_post_hook(_follow_parameters)  # type: ignore[no-untyped-call]
 
     def _declare_layer(self, layer: Layer) -> None:
@@ -134,10 +139,18 @@ class DeclaredModule(nn.Module):
                 elif full in self._modules:
                     self._initialisers[full](self._modules[full], generator)
                 else:
-                    parameter = getattr(self, full)
-                    drawn = torch.empty_like(parameter, device=generator.device) if generator else parameter
-                    self._initialisers[full](drawn, generator)
-                    parameter.copy_(drawn)
+                    self._draw(full, generator)
+
+    def _draw(self, name: str, generator: torch.Generator | None) -> None:
+        weight = getattr(self, name)
+        drawn = torch.empty_like(weight, device=generator.device if generator else None)
+        self._initialisers[name](drawn, generator)
+        if name in self._parameters:
+            weight.copy_(drawn)
+        elif name in self._maps:
+            setattr(self, name, drawn)  # one of torch's own parametrisations finds its parameters
+        else:
+            raise UserError(f"{name} is no parameter any more (was it pruned?), and cannot be drawn anew")
 
     # Reading weights ----------------------------------------------------------------------------
 
@@ -239,6 +252,25 @@ class DeclaredModule(nn.Module):
     def _own_factory(self) -> dict[str, Any]:
         return {"device": self._like.device, "dtype": self._like.dtype}
 
+    def require_filled(self, x: Tensor) -> None:
+        """Raise where an input with values meets weights without: some products of torch would read unset memory."""
+        if not self._maybe_empty or x.is_meta:
+            return
+        empty = self._empty_weights()
+        if empty:
+            raise UserError(
+                f"{public_class(type(self)).__name__} has no values yet: {_some(empty)} on the meta device; fill it by "
+                "load_state_dict(state, assign=True), or by to_empty(device='cpu') and reset_parameters()"
+            )
+
+    def _empty_weights(self) -> list[str]:
+        return [name for name, tensor in self.state_dict().items() if tensor.is_meta]
+
+    def _apply(self, fn: Any, recurse: bool = True) -> Self:
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        self._maybe_empty = bool(self._empty_weights())
+        return self
+
     def _real_dtype(self, dtype: torch.dtype | None) -> torch.dtype:
         dtype = dtype or torch.get_default_dtype()
         if not isinstance(dtype, torch.dtype) or not dtype.is_floating_point:
@@ -250,6 +282,13 @@ class DeclaredModule(nn.Module):
         if isinstance(param, ComputedMatrix):
             param = nn.Parameter(param.detach().as_subclass(Tensor), requires_grad=param.requires_grad)
         super().register_parameter(name, param)
+
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+        """Add a buffer; but a matrix that a map computed of frozen parameters becomes a frozen parameter."""
+        if isinstance(tensor, ComputedMatrix):
+            self.register_parameter(name, nn.Parameter(tensor, requires_grad=False))
+        else:
+            super().register_buffer(name, tensor, persistent)
 
     def __setattr__(self, name: str, value: Any) -> None:
         # `layer.weight_hh_l0 = V` sets values, of a free weight as of one that a map makes. Only an nn.Parameter takes
@@ -282,7 +321,8 @@ class DeclaredModule(nn.Module):
     def remove_maps(self, names: Iterable[str]) -> None:
         """Make plain parameters of those of the named weights that a map makes: the state dict of such a layer fits."""
         for name in [name for name in self._maps if name in names]:
-            parametrize.remove_parametrizations(self, name)
+            with torch.enable_grad():  # torch asks the matrix whether it is trained
+                parametrize.remove_parametrizations(self, name)
 
 
 _WEIGHT_NAME = re.compile(r"(weight|bias)\w*_l\d+(_reverse)?")
@@ -292,6 +332,12 @@ def _weight_of(parameter: str) -> str:
     """Return the weight that a parameter belongs to, by its name in `named_parameters`."""
     path = parameter.split(".")
     return path[1] if path[0] == "parametrizations" else path[0]
+
+
+def _some(names: list[str], most: int = 3) -> str:
+    return ", ".join(names[:most]) + (
+        f" and {len(names) - most} more are" if len(names) > most else " is" if len(names) == 1 else " are"
+    )
 
 
 def _draw_module(module: nn.Module, generator: torch.Generator | None) -> None:
@@ -307,6 +353,7 @@ def _draw_module(module: nn.Module, generator: torch.Generator | None) -> None:
 def _follow_parameters(module: DeclaredModule, _: Any) -> None:
     for transition, own in module._transitions():
         transition.follow(own)
+    module._maybe_empty = bool(module._empty_weights())
 
 
 @torch.no_grad()

@@ -205,7 +205,8 @@ class Network(DeclaredModule, ABC):
         if any(len(found) > 1 or self.transition(name) is None for name, found in self._maps.items()):
             raise UserError("a network with a parametrisation of your own cannot be pickled: save its state_dict()")
         frozen = [name for name, parameter in self.named_parameters() if not parameter.requires_grad]
-        rest = (self._own_factory(), self.training, self.state_dict(), frozen)
+        # The parameters themselves: what two networks share they share again.
+        rest = (self._own_factory(), self.training, self.state_dict(keep_vars=True), frozen)
         return rebuild, (public_class(type(self)), self.options, *rest)
 
 

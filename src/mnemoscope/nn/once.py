@@ -91,3 +91,4 @@ class Once(Network):
             raise expected("input", f"of shape {order}", tuple(input.shape))
         if not input.is_floating_point():
             raise expected("input", "real floating point", input.dtype)
+        self.require_filled(input)

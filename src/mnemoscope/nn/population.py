@@ -82,7 +82,7 @@ class Population(nn.Module):
         return layer
 
     def _apply(self, fn: Any, recurse: bool = True) -> Self:
-        self._base[0]._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        self._base[0]._apply(fn, recurse)
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         return self
 

@@ -216,6 +216,7 @@ class Recurrent(Network):
     def _check_width(self, x: Tensor, name: str) -> None:
         if not x.is_floating_point():
             raise expected(name, "real floating point", x.dtype)
+        self.require_filled(x)
         shape = self.input_shape
         if len(shape) == 1 and x.shape[-1] != self.input_size:
             raise expected(f"the last axis of {name}", f"input_size = {self.input_size}", x.shape[-1])

@@ -72,6 +72,7 @@ class SequenceNetwork(Network):
             raise expected("the last axis of input", f"input_size = {self.input_size}", input.shape[-1])
         if input.shape[-len(shape) :] != shape:
             raise expected("the last axes of input", f"input_shape = {shape}", tuple(input.shape[-len(shape) :]))
+        self.require_filled(input)
 
 
 def by_length(

@@ -190,6 +190,7 @@ class TensorClassifier(Once):
         own = self._like
         if input.dtype != own.dtype and not torch.is_autocast_enabled(input.device.type):
             raise expected("input", f"of the parameters' type {own.dtype}", input.dtype)
+        self.require_filled(input)
 
     def _check_features(self, features: np.ndarray) -> None:
         if features.ndim != 3 or features.shape[1:] != (self.length, self.features):

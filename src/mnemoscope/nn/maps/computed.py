@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 import torch
@@ -14,6 +15,7 @@ __all__ = ["ComputedMatrix", "KeptMatrices", "guard"]
 
 _HARMLESS = {"requires_grad_", "share_memory_", "rename_"}
 _WRITING = {"__setitem__", *(f"__i{name}__" for name in ("add", "sub", "mul", "truediv", "pow", "and", "or", "matmul"))}
+_DATA: Any = Tensor.data
 
 
 class ComputedMatrix(Tensor):
@@ -25,24 +27,61 @@ class ComputedMatrix(Tensor):
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Refuse to be written in place; do all else as a plain tensor."""
+        """Refuse to be written in place, itself or a view of it; do all else as a plain tensor."""
+        kwargs = kwargs or {}
         name = getattr(func, "__name__", "")
-        target = args[0] if args else None
-        writes = name in _WRITING or (name.endswith("_") and not name.endswith("__") and name not in _HARMLESS)
-        target = (kwargs or {}).get("out") if not (writes and isinstance(target, cls)) else target
-        if isinstance(target, cls) and not target.free:
-            raise UserError(
-                f"{target.weight} is computed from its parameters, and writing into it ({name or 'out='}) would change "
-                f"nothing; set it by layer.{target.weight} = matrix"
-            )
+        for target in _written(func, name, args, kwargs):
+            if isinstance(target, cls) and not target.free:
+                how = {"__set__": "data =", "__setitem__": "[..] ="}.get(name, name)
+                raise UserError(
+                    f"{target.weight} is computed from its parameters, and writing into it ({how}) would change "
+                    f"nothing; set it by layer.{target.weight} = matrix"
+                )
         with torch._C.DisableTorchFunctionSubclass():
-            found = func(*args, **(kwargs or {}))
-            if (
-                name == "detach"
-            ):  # of the same type: torch.nn.Parameter(V) asks for it when parametrisations are removed
-                found = found.as_subclass(cls)
-                found.free = True
-            return found
+            found = func(*args, **kwargs)
+            source = args[0] if args else None
+            if not isinstance(source, cls):
+                return found
+            if name == "detach":  # torch.nn.Parameter(V) asks for the same type, when parametrisations are removed
+                return source._mark(found, free=True)
+            if source.free:
+                return found
+            if getattr(func, "__self__", None) is _DATA:
+                return source._mark(found)
+            if isinstance(found, tuple | list):
+                return type(found)(source._mark(part) if _is_view_of(part, source) else part for part in found)
+            return source._mark(found) if _is_view_of(found, source) else found
+
+    def _mark(self, found: Tensor, free: bool = False) -> ComputedMatrix:
+        marked = found.as_subclass(type(self))
+        marked.weight, marked.free = self.weight, free
+        return marked
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Be saved as the plain tensor that it is to everybody else."""
+        with torch._C.DisableTorchFunctionSubclass():
+            return self.as_subclass(Tensor).__reduce_ex__(protocol)  # type: ignore[no-untyped-call]
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        """Be copied as that, too."""
+        with torch._C.DisableTorchFunctionSubclass():
+            return deepcopy(self.as_subclass(Tensor), memo)
+
+
+def _written(func: Any, name: str, args: Any, kwargs: dict[str, Any]) -> list[Any]:
+    """Return what a function of torch writes into, by its name: ``mul_``, ``__setitem__``, ``out=``, ``data =``."""
+    found = [kwargs.get("out")]
+    in_place = name.endswith("_") and not name.endswith("__") and name not in _HARMLESS
+    if in_place or name in _WRITING or (name == "__set__" and func.__self__ is _DATA):
+        found.append(args[0] if args else kwargs.get("tensor"))  # nn.init gives its tensor by name
+    return [part for each in found for part in (each if isinstance(each, tuple | list) else [each])]
+
+
+def _is_view_of(found: Any, source: Tensor) -> bool:
+    """Say whether two tensors are views of one base."""
+    if not isinstance(found, Tensor) or found._base is None:
+        return False
+    return found._base is (source if source._base is None else source._base)
 
 
 def guard(layer: nn.Module, name: str) -> None:
@@ -50,6 +89,8 @@ def guard(layer: nn.Module, name: str) -> None:
     plain: Any = vars(type(layer))[name]
 
     def read(self: Any) -> Tensor:
+        if torch.compiler.is_compiling():  # a graph has no room for this class, and is no place to write into V
+            return plain.fget(self)  # type: ignore[no-any-return]
         matrix: ComputedMatrix = plain.fget(self).as_subclass(ComputedMatrix)
         matrix.weight = name
         return matrix

@@ -73,7 +73,7 @@ class TT(TensorClassifier):
     def deviation(self, name: str) -> float:
         """Return 1/sqrt(r E|f|^2), r the rank on the left, times what keeps the mean logarithm of |v| where it is."""
         left, right = (1 if name == "first" else self.rank), (self.classes if name == "last" else self.rank)
-        half = torch.tensor(right / 2, dtype=torch.float64)
+        half = torch.tensor(right / 2, dtype=torch.float64, device="cpu")  # read here, wherever the cores are
         drift = 0.5 * (float(torch.digamma(half)) - math.log(right / 2))
         return math.exp(-drift) / math.sqrt(left * self._mean_square())
 
