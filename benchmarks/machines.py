@@ -8,6 +8,7 @@ says whether two workers are in each other's way (memory, caches).
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import tempfile
 import time
@@ -58,6 +59,8 @@ def ray(count: int) -> Iterator[Workers]:
 
 
 Maker = Callable[[int], Any]
+
+MAKERS: dict[str, Maker] = {"processes": processes, "Ray": ray}
 
 
 @dataclass(frozen=True)
@@ -113,31 +116,39 @@ def overhead(maker: Maker, jobs: int) -> float:
         return (time.perf_counter() - begin) / jobs
 
 
+def row(name: str, found: dict[str, Any]) -> str:
+    """Return the line of a kind of workers."""
+    one, two = Timing(**found["one"]), Timing(**found["two"])
+    return (
+        f"| {name} | {one.elapsed:.1f} | {two.elapsed:.1f} | {found['ratio']:.2f} | {one.of_run:.1f}, "
+        f"{two.of_run:.1f} | {one.others:.0%}, {two.others:.0%} | {1000 * found['overhead']:.1f} |"
+    )
+
+
 def main() -> None:
     """Measure, print, and write where asked to."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=60.0, help="of one run")
     parser.add_argument("--runs", type=int, default=2)
     parser.add_argument("--jobs", type=int, default=200)
+    parser.add_argument("--workers", nargs="+", choices=MAKERS, default=list(MAKERS), help="others stay as written")
     parser.add_argument("--write", type=Path)
     arguments = parser.parse_args()
     specs = plan(arguments.runs, max(1, round(arguments.seconds / step_seconds())))
-    lines = [f"{machine()}; {len(specs)} runs. Of a run: its processor time with 1 and with 2 workers.", ""]
-    lines += [
-        "| workers | 1, s | 2, s | ratio | of a run, s | others took of the cores | an empty job, ms |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    data: dict[str, Any] = {}
-    for name, maker in {"processes": processes, "Ray": ray}.items():
-        one, two = (timed(maker, count, specs) for count in (1, 2))
-        empty = overhead(maker, arguments.jobs)
+    written = arguments.write and arguments.write / "machines.json"
+    data: dict[str, Any] = json.loads(written.read_text()) if written and written.exists() else {}
+    for name in arguments.workers:
+        one, two = (timed(MAKERS[name], count, specs) for count in (1, 2))
+        empty = overhead(MAKERS[name], arguments.jobs)
         ratio = one.elapsed / two.elapsed
         data[name] = {"one": asdict(one), "two": asdict(two), "ratio": ratio, "overhead": empty, "runs": len(specs)}
-        lines.append(
-            f"| {name} | {one.elapsed:.1f} | {two.elapsed:.1f} | {ratio:.2f} | {one.of_run:.1f}, {two.of_run:.1f} | "
-            f"{one.others:.0%}, {two.others:.0%} | {1000 * empty:.1f} |"
-        )
-        print(lines[-1], flush=True)
+    lines = [
+        f"{machine()}; {len(specs)} runs. Of a run: its processor time with 1 and with 2 workers.",
+        "",
+        "| workers | 1, s | 2, s | ratio | of a run, s | others took of the cores | an empty job, ms |",
+        "|---|---|---|---|---|---|---|",
+        *(row(name, data[name]) for name in MAKERS if name in data),
+    ]
     text = "\n".join(lines) + "\n"
     print(text)
     if arguments.write:
