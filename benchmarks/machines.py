@@ -1,8 +1,9 @@
 """Workers side by side: how much faster two are than one, and what handing out a job costs.
 
-Runs are trainings of one network, one thread each, of about as many seconds as asked for. On a machine that does other
-work as well the ratio says little: what others took of the cores is printed beside it, and the processor time of a run
-says whether two workers are in each other's way (memory, caches).
+Every worker does one run, a training of one network on one thread, of about as many seconds as asked for; two are as
+many times faster as they do more runs in the same time. On a machine that does other work as well the ratio says little: what
+others took of the cores is printed beside it, and the processor time of a run says whether two workers are in each
+other's way (memory, caches). `--workers` and `--counts` measure a part, and leave what was written of the others.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ MAKERS: dict[str, Maker] = {"processes": processes, "Ray": ray}
 
 @dataclass(frozen=True)
 class Timing:
-    """Runs on so many workers: elapsed seconds, processor seconds of a run, and the share of the cores others took."""
+    """A run on each worker: elapsed seconds, processor seconds of a run, and the share of the cores others took."""
 
     elapsed: float
     of_run: float
@@ -88,8 +89,9 @@ def step_seconds(few: int = 20, many: int = 120) -> float:
     return (took[many] - took[few]) / (many - few)
 
 
-def timed(maker: Maker, count: int, specs: list[RunSpec]) -> Timing:
-    """Return how long runs take on so many workers, from their first to their last moment."""
+def timed(maker: Maker, count: int, iterations: int) -> Timing:
+    """Return how long a run on each of so many workers takes, from their first to their last moment."""
+    specs = plan(count, iterations)
     with maker(count) as workers, tempfile.TemporaryDirectory() as warm, tempfile.TemporaryDirectory() as folder:
         list(execute(plan(count, 1), Path(warm), workers=workers))  # every worker imports what it needs
         before, begin = busy(), time.perf_counter()
@@ -118,9 +120,9 @@ def overhead(maker: Maker, jobs: int) -> float:
 
 def row(name: str, found: dict[str, Any]) -> str:
     """Return the line of a kind of workers."""
-    one, two = Timing(**found["one"]), Timing(**found["two"])
+    one, two = (Timing(**found[count]) for count in ("1", "2"))
     return (
-        f"| {name} | {one.elapsed:.1f} | {two.elapsed:.1f} | {found['ratio']:.2f} | {one.of_run:.1f}, "
+        f"| {name} | {one.elapsed:.1f} | {two.elapsed:.1f} | {2 * one.elapsed / two.elapsed:.2f} | {one.of_run:.1f}, "
         f"{two.of_run:.1f} | {one.others:.0%}, {two.others:.0%} | {1000 * found['overhead']:.1f} |"
     )
 
@@ -129,25 +131,26 @@ def main() -> None:
     """Measure, print, and write where asked to."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=60.0, help="of one run")
-    parser.add_argument("--runs", type=int, default=2)
     parser.add_argument("--jobs", type=int, default=200)
-    parser.add_argument("--workers", nargs="+", choices=MAKERS, default=list(MAKERS), help="others stay as written")
+    parser.add_argument("--workers", nargs="+", choices=MAKERS, default=list(MAKERS))
+    parser.add_argument("--counts", nargs="+", choices=("1", "2"), default=["1", "2"])
     parser.add_argument("--write", type=Path)
     arguments = parser.parse_args()
-    specs = plan(arguments.runs, max(1, round(arguments.seconds / step_seconds())))
     written = arguments.write and arguments.write / "machines.json"
     data: dict[str, Any] = json.loads(written.read_text()) if written and written.exists() else {}
+    iterations = data.setdefault("iterations", max(1, round(arguments.seconds / step_seconds())))
     for name in arguments.workers:
-        one, two = (timed(MAKERS[name], count, specs) for count in (1, 2))
-        empty = overhead(MAKERS[name], arguments.jobs)
-        ratio = one.elapsed / two.elapsed
-        data[name] = {"one": asdict(one), "two": asdict(two), "ratio": ratio, "overhead": empty, "runs": len(specs)}
+        found = data.setdefault(name, {})
+        for count in arguments.counts:
+            found[count] = asdict(timed(MAKERS[name], int(count), iterations))
+        found.setdefault("overhead", overhead(MAKERS[name], arguments.jobs))
+    whole = [name for name in MAKERS if {"1", "2"} <= set(data.get(name, ()))]
     lines = [
-        f"{machine()}; {len(specs)} runs. Of a run: its processor time with 1 and with 2 workers.",
+        f"{machine()}; runs of {iterations:,} steps. Of a run: its processor time with 1 and with 2 workers.",
         "",
-        "| workers | 1, s | 2, s | ratio | of a run, s | others took of the cores | an empty job, ms |",
+        "| workers | 1 run by 1, s | 2 runs by 2, s | ratio | of a run, s | others took of cores | empty job, ms |",
         "|---|---|---|---|---|---|---|",
-        *(row(name, data[name]) for name in MAKERS if name in data),
+        *(row(name, data[name]) for name in whole),
     ]
     text = "\n".join(lines) + "\n"
     print(text)
