@@ -1,8 +1,8 @@
 """Workers side by side: how much faster two are than one, and what handing out a job costs.
 
 Every worker does one run, a training of one network on one thread, of about as many seconds as asked for; two are as
-many times faster as they do more runs in the same time. On a machine that does other work as well the ratio says little: what
-others took of the cores is printed beside it, and the processor time of a run says whether two workers are in each
+many times faster as they do more runs in the same time. Where a machine does other work too, the ratio says little:
+what others took of the cores is printed beside it, and the processor time of a run says whether two workers are in each
 other's way (memory, caches). `--workers` and `--counts` measure a part, and leave what was written of the others.
 """
 

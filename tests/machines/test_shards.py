@@ -84,7 +84,9 @@ def test_a_signal_keeps_a_checkpoint_and_ends_in_time(tmp_path, number):
         time.sleep(0.01)
     time.sleep(0.1)
     begin = time.monotonic()
-    os.kill(child, number)
+    for one in (number, signal.SIGTERM):  # as Slurm tells all processes of a job, and its script the program
+        os.kill(child, one)
+        time.sleep(0.001)
     assert ended(child) == 1
     assert time.monotonic() - begin < 30
     record = runs.load(folder)

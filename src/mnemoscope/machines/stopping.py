@@ -29,6 +29,9 @@ SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGUSR1") if hasa
 GRACE = 45.0
 """Seconds after which work that does not look at `deadline` is broken off. Most schedulers kill after 30 or 60."""
 
+_ECHO = 5.0
+"""Seconds within which another signal is the same wish: schedulers tell all processes of a job, which tell each other."""
+
 
 class _Asked:
     """When this process is to stop, of `time.monotonic`: when that was asked for, or when its time is up."""
@@ -80,21 +83,28 @@ def stops_on_signals(grace: float = GRACE) -> Iterator[None]:
     """Let signals ask for a stop instead of ending the process.
 
     Trainings look at `deadline` between two steps, keep a checkpoint, and end. What does not look, an exact computation
-    say, is broken off after `grace` seconds, or at a second signal.
+    say, is broken off after `grace` seconds, or at a signal some seconds after the first.
 
     Outside of the main thread, where Python handles no signals, nothing changes.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    timer = threading.Timer(grace, os.kill, (os.getpid(), SIGNALS[0]))
+    over = threading.Event()
+
+    def break_off() -> None:
+        over.set()
+        os.kill(os.getpid(), SIGNALS[0])
+
+    timer = threading.Timer(grace, break_off)
     timer.daemon = True
 
     def ask(number: int, frame: FrameType | None) -> None:
-        if stop_asked():
+        if over.is_set() or time.monotonic() - _Asked.moment > _ECHO:
             raise Stopped("it was asked to stop")
-        ask_to_stop()
-        timer.start()
+        if not stop_asked():
+            ask_to_stop()
+            timer.start()
 
     before = {number: signal.signal(number, ask) for number in SIGNALS}
     try:
