@@ -30,7 +30,7 @@ GRACE = 45.0
 """Seconds after which work that does not look at `deadline` is broken off. Most schedulers kill after 30 or 60."""
 
 _ECHO = 5.0
-"""Seconds within which another signal is the same wish: schedulers tell all processes of a job, which tell each other."""
+"""Seconds within which another signal is the same wish: a scheduler tells all processes of a job, these each other."""
 
 
 class _Asked:
