@@ -60,7 +60,7 @@ def test_a_gate_with_another_bias_is_named(hidden):
     ("name", "gate"),
     [
         ("W_f", "f"),
-        ("module.Uz", "z"),
+        ("cell.Uz", "z"),
         ("cell.x2f.weight", "f"),
         ("forget_gate.bias", "forget"),
         ("b_i", "i"),
@@ -72,6 +72,7 @@ def test_a_gate_with_another_bias_is_named(hidden):
         ("u.weight", "u"),
         ("i.bias", "i"),
         ("R_z", "z"),
+        ("gate.weight", "gate"),
     ],
 )
 def test_names_of_gates(name, gate):
@@ -94,10 +95,15 @@ def test_a_mapping_takes_rows_and_sums():
         rows = f"[{4 * k}:{4 * k + 4}]"
         mapping |= {f"W_{gate}": f"weight_ih_l0{rows}", f"U_{gate}": f"weight_hh_l0{rows}"}
         mapping[f"b_{gate}"] = f"bias_ih_l0{rows} + bias_hh_l0{rows}"
-    cell = ms.adapt(Cell())
-    prefix = next(iter(dict(cell.named_parameters()))).rpartition("W_")[0]
-    mapping = {f"{prefix}{name}": text for name, text in mapping.items()}
-    assert reference_parity(ms.nn.LSTM(2, 4), cell, mapping=mapping).agree
+    assert reference_parity(ms.nn.LSTM(2, 4), Cell(), mapping=mapping).agree
+    assert reference_parity(torch.nn.LSTM(2, 4), ms.adapt(Cell()), mapping=mapping).agree, "names are those of the file"
+    for wrong, said in (
+        ("bias_ih_l0[0:99]", "rows of bias_ih_l0, which has 16"),
+        ("bias_ih_l0[0:4] + bias_hh_l0", "a sum of tensors of one shape"),
+        ("weight_hh_l0[0:4]", r"of shape \(4,\), got \(4, 4\)"),
+    ):
+        with pytest.raises(UserError, match=said):
+            reference_parity(ms.nn.LSTM(2, 4), Cell(), mapping=mapping | {"b_i": wrong})
 
 
 def test_what_cannot_be_matched_is_listed_on_both_sides():

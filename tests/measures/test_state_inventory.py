@@ -138,3 +138,30 @@ def test_one_line_for_what_cannot_be_read():
         state_inventory(Broken())
     with pytest.raises(UserError, match="horizon must be a positive integer, got 0"):
         state_inventory(ms.nn.RNN(1, 2), horizon=0)
+
+
+class Starts(nn.Module):
+    """A module that starts from a state of its own, and writes three numbers that are no batch of three."""
+
+    def __init__(self):
+        super().__init__()
+        self.input_size, self.hidden_size, self.cell = 2, 4, nn.GRUCell(2, 4)
+        self.register_buffer("seen", torch.zeros(3))
+
+    def forward(self, x, h=None):
+        h = torch.linspace(0, 0.5, 4).expand(x.shape[1], 4) if h is None else h
+        outputs = []
+        for each in x:
+            h = self.cell(each, h)
+            outputs.append(h)
+        self.seen = x.mean() * torch.ones(3)
+        return torch.stack(outputs), h
+
+
+def test_a_state_that_was_not_read_is_told():
+    found = state_inventory(Starts())
+    assert "its own state was not read: cannot tell the state that Starts starts from" in str(found)
+    assert found.shapes == ((3,),), "the batch is the axis that grows with it"
+    told = state_inventory(ms.adapt(Starts(), init_state=lambda batch: torch.linspace(0, 0.5, 4).expand(batch, 4)))
+    assert told.unread == ""
+    assert told.numbers.tolist() == [4, 3]

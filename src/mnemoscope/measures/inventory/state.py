@@ -62,6 +62,8 @@ class StateInventory(Result):
         Numbers that are others times a factor.
     droppable
         Numbers of the flat state that no later output depends on, that never change, or that are copies.
+    unread
+        Why a state that the module seems to carry was left alone; empty where there is none.
     """
 
     measure: ClassVar[str] = "state-inventory"
@@ -78,6 +80,7 @@ class StateInventory(Result):
     still: Int[np.ndarray, " tensor"]
     copies: Int[np.ndarray, " tensor"]
     droppable: Int[np.ndarray, " number"]
+    unread: str = ""
 
     @property
     def size(self) -> int:
@@ -91,7 +94,7 @@ class StateInventory(Result):
 
     def __str__(self) -> str:
         if not self.names:
-            return "it carries nothing from step to step"
+            return f"its state was not read: {self.unread}" if self.unread else "it carries nothing from step to step"
         grows = [f"{name} grows as T^{p:.2g}" for name, p in zip(self.names, self.growth, strict=True) if p > 0]
         size = f"state = {self._product()} real numbers ({int(self.bits.sum()):,} bits)"
         following = int(self.read[self.read > 0].sum())
@@ -99,6 +102,8 @@ class StateInventory(Result):
         hidden = [name for name, outside in zip(self.names, self.outside, strict=True) if outside]
         if hidden:
             said.append(f"{', '.join(hidden)} written by forward outside the state")
+        if self.unread:
+            said.append(f"its own state was not read: {self.unread}")
         if len(self.droppable):
             said.append(f"{len(self.droppable):,} can be dropped ({self._why()})")
         return "; ".join(said)
@@ -199,7 +204,7 @@ def state_inventory(
     if refusal is not None and not written:
         raise refusal
     if not isinstance(adapted, Recurrent):
-        return _result([], written, None)
+        return _result([], written, None, unread=getattr(adapted, "unread", ""))
     subject: Any = network if isinstance(network, Dynamics) else adapted
     size = 0 if adapted.grows else Dynamics.of(subject, _WHAT, differentiable=False).size
     steps = int(np.clip(size, *_STEPS)) if horizon is None else positive_int("horizon", horizon)
@@ -327,7 +332,12 @@ def _names(paths: list[str], axis: int) -> list[str]:
 
 
 def _result(
-    leaves: list[_Leaf], written: tuple[Written, ...], looked: _Looked | None, *, room: bool = False
+    leaves: list[_Leaf],
+    written: tuple[Written, ...],
+    looked: _Looked | None,
+    *,
+    room: bool = False,
+    unread: str = "",
 ) -> StateInventory:
     """Put everything together; of a memory with room to grow nothing is called droppable: it is not full yet."""
     counted = [leaf.numbers for leaf in leaves]
@@ -357,4 +367,5 @@ def _result(
         outside=np.array([False] * len(leaves) + [True] * len(outer), dtype=bool),
         **{name: np.array(row, dtype=int) for name, row in rows.items()},
         droppable=drop.nonzero().flatten().cpu().numpy(),
+        unread=unread,
     )

@@ -50,26 +50,30 @@ def written_by_forward(module: nn.Module) -> tuple[Written, ...]:
     twin = copy.deepcopy(module).eval()
     for parameter in twin.parameters():
         parameter.requires_grad_(False)
-    call = _caller(twin)
+    call, wide = _caller(twin), copy.deepcopy(twin)
     with torch.no_grad():
         call(twin, _STEPS, 0)
         first = {name: tensor.clone() for name, tensor in _tensors(twin)}
         again = copy.deepcopy(twin)
         call(again, 2 * _STEPS, 1)
-    later = dict(_tensors(again))
+        call(wide, _STEPS, 0, _BATCH + 1)
+    later, wider = dict(_tensors(again)), dict(_tensors(wide))
     changed = [
         name
         for name, tensor in first.items()
         if name in later and (tensor.shape != later[name].shape or not torch.equal(tensor, later[name]))
     ]
+    axes = {name: _axis(first[name].shape, wider[name].shape) for name in changed if name in wider}
     return tuple(
-        Written(name.removeprefix("module."), first[name], later[name], _axis(first[name]), _read(twin, name, call))
-        for name in changed
+        Written(name.removeprefix("module."), first[name], later[name], axis, _read(twin, name, axis, call))
+        for name, axis in axes.items()
     )
 
 
-def _axis(tensor: Tensor) -> int:
-    return next((place for place, size in enumerate(tensor.shape) if size == _BATCH), -1)
+def _axis(shape: torch.Size, wider: torch.Size) -> int:
+    """Return the axis that is as long as the batch, in calls on two batches."""
+    pairs = enumerate(zip(shape, wider, strict=False))
+    return next((place for place, pair in pairs if pair == (_BATCH, _BATCH + 1)), -1)
 
 
 def _tensors(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
@@ -81,7 +85,8 @@ def _tensors(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
                 yield f"{prefix}.{name}" if prefix else name, value
 
 
-Caller = Callable[[nn.Module, int, int], Any]
+Caller = Callable[..., Any]
+"""Calls a module on so many steps, with a seed, and on a batch of another size."""
 
 
 def _caller(module: nn.Module) -> Caller:
@@ -92,9 +97,9 @@ def _caller(module: nn.Module) -> Caller:
     batch_first = bool(getattr(module, "batch_first", True))
 
     def caller(width: tuple[int, ...], steps: bool) -> Caller:
-        def call(owner: nn.Module, length: int, seed: int) -> Any:
-            order = (_BATCH, length) if batch_first else (length, _BATCH)
-            size = (*(order if steps else (_BATCH,)), *width)
+        def call(owner: nn.Module, length: int, seed: int, batch: int = _BATCH) -> Any:
+            order = (batch, length) if batch_first else (length, batch)
+            size = (*(order if steps else (batch,)), *width)
             x = torch.randn(size, generator=torch.Generator().manual_seed(seed)).to(like)
             return owner(x)
 
@@ -117,7 +122,7 @@ def _caller(module: nn.Module) -> Caller:
     )
 
 
-def _read(module: nn.Module, name: str, call: Caller) -> int | None:
+def _read(module: nn.Module, name: str, axis: int, call: Caller) -> int | None:
     """Return how many numbers of a tensor the outputs of the next call depend on."""
     twin = copy.deepcopy(module)
     prefix, _, last = name.rpartition(".")
@@ -141,5 +146,4 @@ def _read(module: nn.Module, name: str, call: Caller) -> int | None:
         found = torch.autograd.grad(total, leaf, allow_unused=True)[0]
     if found is None:
         return 0
-    axis = _axis(found)
     return int(((found != 0).any(axis) if axis >= 0 else found != 0).sum())

@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.utils._pytree import tree_leaves, tree_map
 
 from mnemoscope.measures.parity.running import forward, relative
+from mnemoscope.measures.parity.weights import weights_of
 from mnemoscope.nn.recurrent import Recurrent
 from mnemoscope.nn.state import State
 
@@ -67,7 +68,9 @@ def _gate_name(name: str) -> str:
         elif not _NO_GATE.fullmatch(word):
             kept.append(short[1] if short else word)
     letters = [word for word in words if re.fullmatch(r"[uvwb]", word)]  # W_u, b_u, u.weight: an update gate
-    return " ".join(kept) or (letters[-1] if letters and len(words) > 1 else name)
+    place, _, last = name.rpartition(".")  # `self.gate = nn.Linear(..)`: its weight and bias belong together
+    whole = place if place and last in ("weight", "bias") else name
+    return " ".join(kept) or (letters[-1] if letters and len(words) > 1 else whole)
 
 
 class Found(NamedTuple):
@@ -99,8 +102,7 @@ class Pair:
         x: Tensor,
     ) -> None:
         self.one, self.other, self.sources, self.x = one, other, sources, x
-        self.weights: dict[str, Tensor] = dict(one.named_parameters())
-        self.others: dict[str, Tensor] = dict(other.named_parameters())
+        self.weights, self.others = weights_of(one), weights_of(other)
         self.kept = {name: each.clone() for name, each in self.weights.items()}
         self.gates = gates_of(self.kept, one.output_size)
         self.starts = self._starts()

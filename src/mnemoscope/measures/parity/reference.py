@@ -15,7 +15,7 @@ from mnemoscope.core.result import Result, result
 from mnemoscope.measures.parity.forms import parting
 from mnemoscope.measures.parity.gates import Found, Pair, where_they_differ
 from mnemoscope.measures.parity.running import forward, in_type, recurrent_of, relative, tolerance
-from mnemoscope.measures.parity.weights import matched
+from mnemoscope.measures.parity.weights import matched, weights_of
 
 if TYPE_CHECKING:
     from mnemoscope.report import chart
@@ -120,8 +120,7 @@ def reference_parity(
         sizes = [getattr(each, name) for each in (one, other)]
         if sizes[0] != sizes[1]:
             raise UserError(f"{_WHAT} needs networks of one {name}, got {sizes[0]} and {sizes[1]}")
-    weights: dict[str, Tensor] = dict(one.named_parameters())
-    other_weights: dict[str, Tensor] = dict(other.named_parameters())
+    weights, other_weights = weights_of(one), weights_of(other)
 
     def sources(current: Mapping[str, Tensor]) -> dict[str, Tensor]:
         return matched(current, other_weights, mapping)

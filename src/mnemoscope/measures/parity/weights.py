@@ -7,13 +7,20 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from mnemoscope.core.errors import UserError, expected
 
-__all__ = ["matched"]
+__all__ = ["matched", "weights_of"]
 
 _PART = re.compile(r"(?P<name>[^\[\s]+?)(\[(?P<first>\d+):(?P<last>\d+)\])?(?P<turned>\.T)?")
+
+
+def weights_of(network: nn.Module) -> dict[str, Tensor]:
+    """Return the parameters under the names that their author gave them: an adapted module is `module` in our copy."""
+    found: dict[str, Tensor] = dict(network.named_parameters())
+    adapted = all(name.startswith("module.") for name in found)
+    return {name.removeprefix("module."): each for name, each in found.items()} if adapted else found
 
 
 def matched(
@@ -72,9 +79,13 @@ def _mapped(text: str, given: Mapping[str, Tensor], name: str, wanted: Mapping[s
         if part["name"] not in given:
             raise expected("a mapping", "to names of the first network: " + ", ".join(given), part["name"])
         whole = given[part["name"]]
+        if part["first"] is not None and not int(part["first"]) < int(part["last"]) <= len(whole):
+            raise expected(f"what is mapped to {name}", f"rows of {part['name']}, which has {len(whole)}", part[0])
         rows = whole if part["first"] is None else whole[int(part["first"]) : int(part["last"])]
         parts.append(rows.mT if part["turned"] else rows)
-    total: Tensor = torch.stack(parts).sum(0) if len({each.shape for each in parts}) == 1 else parts[0]
+    if len({each.shape for each in parts}) > 1:
+        raise expected(f"what is mapped to {name}", "a sum of tensors of one shape", text)
+    total: Tensor = torch.stack(parts).sum(0)
     if total.shape != wanted[name].shape:
         raise expected(f"what is mapped to {name}", f"of shape {tuple(wanted[name].shape)}", tuple(total.shape))
     return total

@@ -171,8 +171,9 @@ def _guessed(probe: Probe) -> tuple[str, Plan]:
         plan = plan_sequence(probe)
         # What has a state and remembers nothing without it is no block, but a cell that was not understood.
         if not state_is_clear(probe) or _remembers(plan):
-            words = f"its state is left alone, since {_reason(refused[0])}"
-            return "sequence", replace(plan, guesses=(*plan.guesses, words))
+            unread = _reason(refused[0])
+            words = f"its state is left alone, since {unread}"
+            return "sequence", replace(plan, guesses=(*plan.guesses, words), unread=unread)
     return _turned(probe, _clearest(probe, *refused))
 
 

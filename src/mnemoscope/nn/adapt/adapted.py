@@ -37,6 +37,8 @@ class _Adapted(Network):
         What was understood of it, in one sentence.
     fixed_length
         The only number of steps that it takes; None: it takes every one.
+    unread
+        Why the state that it seems to have was left alone; empty where there is none.
     """
 
     declares: ClassVar[bool] = False
@@ -44,6 +46,7 @@ class _Adapted(Network):
     guesses: tuple[str, ...]
     reading: str
     fixed_length: int | None
+    unread: str
 
     def __init__(self, module: nn.Module, plan: Plan, batch_first: bool) -> None:
         super().__init__()
@@ -54,7 +57,7 @@ class _Adapted(Network):
         self.output_size = plan.output_size
         self.batch_first = batch_first
         self.guesses = plan.guesses
-        self.reading, self.fixed_length = "", plan.length
+        self.reading, self.fixed_length, self.unread = "", plan.length, plan.unread
         self.causal = plan.causality is None or plan.causality.causal
         self.future = "" if plan.causality is None else plan.causality.reason
         self._call = plan.call

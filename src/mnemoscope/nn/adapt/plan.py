@@ -54,6 +54,8 @@ class Plan:
         Of the state, where there is one.
     length
         The only number of steps that the user says it takes.
+    unread
+        Why the state that it seems to have was left alone; empty where there is none.
     unusual
         Whether another plan is to be preferred, since this one finds things where nobody puts them.
     """
@@ -67,6 +69,7 @@ class Plan:
     layout: Layout | None = None
     unusual: bool = False
     length: int | None = None
+    unread: str = ""
 
 
 def output_key(probe: Probe, returned: Any, order: str | None, taken: Key = None) -> Key:
