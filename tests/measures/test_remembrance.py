@@ -115,3 +115,31 @@ def test_bad_inputs():
         MEASURE(layer, horizon=8, share=2)
     with pytest.raises(UserError, match="network must be a torch.nn.Module"):
         MEASURE("rnn")
+
+
+def test_a_readout_is_taken_as_it_is_made():
+    layer, wide = ms.nn.LSTM(1, 4), nn.Linear(4, 3)
+    found = MEASURE(layer, readout=wide, horizon=8, sequences=4)
+    again = MEASURE(layer, readout=nn.Linear(4, 3).double().requires_grad_(False), horizon=8)
+    assert found.classes == again.classes == 3
+    assert wide.weight.dtype == torch.float32, "the readout itself is left as it is"
+    with pytest.raises(UserError, match="readout must take 4 outputs of every sequence, and raised"):
+        MEASURE(layer, readout=nn.Linear(5, 3), horizon=8)
+    with pytest.raises(UserError, match=r"what readout returns must be logits of shape \(4, classes\), got \(4,\)"):
+        MEASURE(layer, readout=lambda y: y[:, 0], horizon=8, sequences=4)
+
+
+def test_sequences_that_are_the_same_cannot_be_compared():
+    with pytest.raises(UserError, match="inputs must be others in every sequence"):
+        MEASURE(ms.nn.LSTM(1, 4), inputs=torch.zeros(9, 3, 1))
+
+
+@pytest.mark.parametrize(("constant", "beyond"), [(0.0, True), (1.0, False)])
+def test_what_rounding_moves_is_no_prediction(constant, beyond):
+    layer = ms.nn.LinearSystem.of(np.diag([0.5, 0.5, 1.0]), np.eye(3), np.diag([1.0, 1.0, 1e-15]))
+    wide = ms.nn.LinearSystem(3, 3, output_size=3, skip=True, dtype=torch.float64)
+    wide.load_state_dict({name: torch.zeros_like(each) for name, each in wide.state_dict().items()})
+    wide.load_state_dict(layer.state_dict(), strict=False)
+    with torch.no_grad():
+        wide.bias_out_l0[2] = constant
+    assert MEASURE(wide, horizon=64).beyond == beyond, "a sum is never forgotten, whatever its unit; rounding is"

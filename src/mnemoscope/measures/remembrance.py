@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["EffectiveRemembrance", "effective_remembrance", "remembrance_lengths", "remembrance_of"]
 
 _WHAT = "effective_remembrance"
+_ROUNDING = 1e-12
+"""Share of an output's size below which its spread over sequences is rounding."""
 
 Predict = Callable[[Any], Tensor]
 """Of inputs (time, batch, ..) the logits of the prediction after the last, (batch, classes)."""
@@ -228,7 +230,7 @@ def effective_remembrance(
     sequences
         How many are read.
     readout
-        Makes logits of outputs.
+        Makes logits of outputs (batch, output); of a module a copy in the network's number type.
     share
         The prediction is remembered as long as the curve is above this share of the distance between predictions of
         unrelated sequences.
@@ -266,6 +268,8 @@ def effective_remembrance(
     layer = _layer(network, device)
     x = input_sequences(layer, horizon, positive_int("sequences", sequences), scale, inputs, seed)
     x = x.to(next((p.device for p in layer.parameters()), x.device))
+    if x.shape[1] > 1 and bool((x == x[:, :1]).all()):
+        raise expected("inputs", "others in every sequence, to compare unrelated ones", Description("the same in all"))
 
     def last(part: Tensor) -> Tensor:
         found = layer(arranged(layer, part))
@@ -277,18 +281,34 @@ def effective_remembrance(
         if readout is None:
             seen = last(x)
             middle, spread = seen.mean(0), seen.std(0, correction=0)
-            spread = torch.where(spread > 0, spread, torch.ones_like(spread))
+            moves = spread > _ROUNDING * seen.abs().amax(0)  # an output that is always the same says nothing
+            spread = torch.where(moves, spread, torch.inf)
             predict: Predict = lambda part: (last(part) - middle) / spread  # noqa: E731 - one of two ways
             prediction = (
                 f"the softmax of the {seen.shape[1]} outputs, standardised over sequences: a layer without readout"
             )
         else:
-            made = readout
+            made = _readout(readout, last(x))
             predict = lambda part: made(last(part))  # noqa: E731
             prediction = "the softmax of the readout"
         return remembrance_of(
             predict, x, prediction=prediction, share=share, cost=str(_COST), part=lambda given, k: given[-k:]
         )
+
+
+def _readout(readout: Callable[[Tensor], Tensor], outputs: Tensor) -> Callable[[Tensor], Tensor]:
+    """Return a readout in the number type of the outputs, after trying it on some."""
+    if isinstance(readout, nn.Module):
+        readout = copy.deepcopy(readout).eval().to(outputs)
+    try:
+        found = readout(outputs)
+    except (RuntimeError, TypeError, ValueError, IndexError) as error:
+        reason = " ".join(str(error).split())[:160]
+        raise UserError(f"readout must take {outputs.shape[1]} outputs of every sequence, and raised: {reason}") from error
+    if not isinstance(found, Tensor) or found.ndim != 2 or len(found) != len(outputs):
+        got = tuple(found.shape) if isinstance(found, Tensor) else Description(f"a {type(found).__name__}")
+        raise expected("what readout returns", f"logits of shape ({len(outputs)}, classes)", got)
+    return readout
 
 
 def _layer(network: Any, device: str | None) -> Any:
