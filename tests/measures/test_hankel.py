@@ -176,6 +176,9 @@ def test_the_radius_of_a_matrix_that_is_far_from_normal():
             lambda: balanced_truncation(ms.nn.LinearSystem.of(*system(3)[:2], np.zeros((1, 3)), np.zeros(3)), 1),
             "needs outputs that depend on inputs",
         ),
+        (lambda: ms.nn.LinearSystem.of([[0.5j]], [[1]], [[1]]), "W must be an array of real numbers"),
+        (lambda: ms.nn.LinearSystem.of([[0.5]], [[1], [2]], [[1]]), "U must be a matrix of 1 rows, as W has"),
+        (lambda: ms.nn.LinearSystem.of([[0.5]], [[1]], [[1, 2]]), "C must be a matrix of 1 columns, as W has"),
     ],
 )
 def test_one_line_for_what_cannot_be_measured(call, said):

@@ -7,6 +7,7 @@ import torch
 import mnemoscope as ms
 from mnemoscope.core.errors import UserError
 from mnemoscope.measures import effective_state_size, hankel_singular_values, operator
+from mnemoscope.nn.ops.gates import hold_gates
 
 
 def system(n, d=2, o=3, radius=0.9, seed=0):
@@ -130,6 +131,10 @@ def test_held_gates_give_the_operator_of_an_input_varying_network():
         )
     jacobian = effective_state_size(network, inputs=x, washout=0, cuts=11, gates="differentiated")
     assert "held at their values" in found.assumptions[0]
+    mamba, u = built("mamba"), normal(6, 2)
+    with hold_gates():
+        T = torch.autograd.functional.jacobian(lambda u: mamba(u[:, None])[0][:, 0], u)
+    assert torch.allclose(torch.einsum("iojd,jd->io", T, u), mamba(u[:, None])[0][:, 0]), "y = T(u) u"
     assert "what inputs do to gates included" in jacobian.assumptions[0]
     assert not np.allclose(jacobian.entropy_ranks, found.entropy_ranks), "inputs do something to gates"
 
@@ -250,6 +255,8 @@ def test_a_linear_network_is_exact_and_a_silent_one_uses_nothing():
     [
         ({"horizon": 1}, "horizon must be at least 2, a past and a future, got 1"),
         ({"tolerance": 0}, "tolerance must be"),
+        ({"tolerance": 1}, "tolerance must be below 1"),
+        ({"inputs": torch.full((4, 1, 2), torch.nan)}, "inputs must be finite"),
         ({"gates": "open"}, "gates must be"),
         ({"gates": "held"}, "needs a network that declares gates"),
         ({"inputs": torch.zeros(4, 2)}, r"inputs must be of shape \(time, trajectories, 2\), got \(4, 2\)"),

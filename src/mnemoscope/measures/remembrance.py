@@ -304,7 +304,9 @@ def _readout(readout: Callable[[Tensor], Tensor], outputs: Tensor) -> Callable[[
         found = readout(outputs)
     except (RuntimeError, TypeError, ValueError, IndexError) as error:
         reason = " ".join(str(error).split())[:160]
-        raise UserError(f"readout must take {outputs.shape[1]} outputs of every sequence, and raised: {reason}") from error
+        raise UserError(
+            f"readout must take {outputs.shape[1]} outputs of every sequence, and raised: {reason}"
+        ) from error
     if not isinstance(found, Tensor) or found.ndim != 2 or len(found) != len(outputs):
         got = tuple(found.shape) if isinstance(found, Tensor) else Description(f"a {type(found).__name__}")
         raise expected("what readout returns", f"logits of shape ({len(outputs)}, classes)", got)

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from mnemoscope.core import memory
 from mnemoscope.core.arrays import non_negative, positive
-from mnemoscope.core.errors import UserError, choice, expected, positive_int
+from mnemoscope.core.errors import Description, UserError, choice, expected, positive_int
 from mnemoscope.core.result import Result, result
 from mnemoscope.measures.dynamics import Dynamics, few_threads
 from mnemoscope.measures.inputs import task_inputs
@@ -165,8 +165,9 @@ def effective_state_size(
         \mathrm{ESS}_i = \mathrm{rank}\, T_{i:,\,:i}, \qquad y = T u
 
     T is the operator that maps all inputs to all outputs. A linear network has one; so has one whose gates multiply
-    its state and inputs, with the gates held at their values (exactly: y = T(u) u); of any other network the Jacobian
-    T = dy/du along the driven trajectory is taken.
+    its state and inputs and that does nothing else nonlinear, with the gates held at their values (exactly:
+    y = T(u) u). Of any other network the Jacobian T = dy/du along the driven trajectory is taken, with the gates held
+    where it declares them (the tanh of an LSTM is differentiated, its gates are not).
 
     The block of T that maps the inputs before step i to the outputs from it on goes through the state between them:
     T[i:, :i] = O_i R_i, what is seen of the state times what is reached of it. Factors of both, S x S at most, are
@@ -222,6 +223,8 @@ def effective_state_size(
     (8.0, 8)
     """
     tolerance, scale = positive("tolerance", tolerance), non_negative("scale", scale)
+    if tolerance >= 1:
+        raise expected("tolerance", "below 1, a share of the largest singular value", tolerance)
     count = positive_int("cuts", cuts)
     for name, value, known in (("gates", gates, GATES), ("form", form, FORMS)):
         if value is not None:
@@ -289,6 +292,8 @@ def _inputs(
         found = torch.as_tensor(given)
         if found.dim() != 3 or found.shape[2] != width or not found.numel():
             raise expected("inputs", f"of shape (time, trajectories, {width})", tuple(found.shape))
+        if not bool(found.isfinite().all()):
+            raise expected("inputs", "finite", Description("NaN or infinity"))
     elif task is not None:
         found = task_inputs(task, width, runs, generator)[: horizon or _STEPS[1]]
     else:
@@ -341,7 +346,10 @@ def _operator_is(exact: bool, declared: bool) -> str:
     if exact:
         return "the network is linear: the operator is the same along every trajectory"
     if declared:
-        return "the operator has the network's gates held at their values along the trajectory"
+        return (
+            "the operator has the network's gates held at their values along the trajectory, and is the Jacobian of "
+            "what else is nonlinear"
+        )
     return "the operator is the Jacobian of outputs by inputs along the trajectory, what inputs do to gates included"
 
 

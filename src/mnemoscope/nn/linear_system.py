@@ -9,7 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from mnemoscope.core.errors import expected, positive_int
+from mnemoscope.core.arrays import matrix, square, vector
+from mnemoscope.core.errors import Description, expected, positive_int
 from mnemoscope.nn.stack import Layer, Stack, StackOptions, Weights
 
 __all__ = ["LinearSystem"]
@@ -78,14 +79,20 @@ class LinearSystem(Stack):
     @classmethod
     def of(cls, W: Any, U: Any, C: Any, bias: Any = None, D: Any = None, offset: Any = None) -> Self:
         """Return the network with these matrices, in float64; the bias b, D and the offset c are zero without them."""
-        bias = np.zeros(len(W)) if bias is None else bias
-        named = {"weight_hh_l0": W, "weight_ih_l0": U, "weight_out_l0": C, "bias_l0": bias}
+        W = square("W", W)
+        U, C = matrix("U", U), matrix("C", C)
+        n, shapes = len(W), (len(C), U.shape[1])
+        if len(U) != n:
+            raise expected("U", f"a matrix of {n} rows, as W has", Description(f"one of {len(U)}"))
+        if C.shape[1] != n:
+            raise expected("C", f"a matrix of {n} columns, as W has", Description(f"one of {C.shape[1]}"))
+        named = {"weight_hh_l0": W, "weight_ih_l0": U, "weight_out_l0": C}
+        named["bias_l0"] = np.zeros(n) if bias is None else vector("bias", bias, n)
         skip = D is not None or offset is not None
-        shapes = (len(C), np.shape(U)[1])
         if skip:
-            named["weight_skip_l0"] = np.zeros(shapes) if D is None else D
-            named["bias_out_l0"] = np.zeros(len(C)) if offset is None else offset
-        made = cls(shapes[1], len(W), output_size=shapes[0], skip=skip, dtype=torch.float64)
+            named["weight_skip_l0"] = np.zeros(shapes) if D is None else matrix("D", D)
+            named["bias_out_l0"] = np.zeros(shapes[0]) if offset is None else vector("offset", offset, shapes[0])
+        made = cls(shapes[1], n, output_size=shapes[0], skip=skip, dtype=torch.float64)
         with torch.no_grad():
             for name, value in named.items():
                 getattr(made, name).copy_(torch.as_tensor(value, dtype=torch.float64))
