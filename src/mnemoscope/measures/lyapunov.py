@@ -147,7 +147,7 @@ def _paced(n: Mapping[str, float], pace: Pace) -> float:
     steps = n["horizon"] + n["transient"]
     drive = (steps + 2 * n["washout"]) * pace.step(batch)
     if _LEADING * count <= size:
-        return drive + steps * (pace.pull(batch * count) + 3e-4 + 4e-9 * batch * size * count**2)
+        return drive + steps * (pace.pull(batch * count) + 3e-4 + 1.5e-9 * batch * size * count**2)
     return drive + steps * (batch * (size * pace.pull.each + 4e-10 * size**3 * pace.arithmetic) + 1e-4)
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import torch
 
+from mnemoscope.measures.blocks import blocks_of
 from mnemoscope.measures.dynamics import Dynamics, few_threads
 from mnemoscope.measures.tangent import Tangents
 from mnemoscope.measures.trajectory import Path, affine, drive
@@ -21,12 +22,17 @@ __all__ = ["Line", "Pace", "pace_of"]
 
 _EXAMPLES = 32
 _COTANGENTS = 16
-_REPEATS = 8
+_REPEATS, _ENOUGH = 8, 0.03
+"""Calls of each kind at the least, and seconds after which these are enough."""
+
 _STEPS = 64
 """Steps over which cotangents are followed back."""
 
 _PATIENCE = 1.0
-"""Seconds that following them may take."""
+"""Seconds that following them may take, or calls of one kind."""
+
+_WAITS = 3.0
+"""Time on the clock over that of a busy machine from which on a step waits: for a device, a file, or on purpose."""
 
 _LOOK = 0.05
 """Seconds of the processor by which it is seen how busy the machine is."""
@@ -65,6 +71,8 @@ class Pace:
         Whether the next state is an affine function of state and input.
     gated
         Whether it is one of the state, at each input.
+    falls_apart
+        Whether its state does, into blocks that the network declares.
     load
         Seconds on the clock for one of the processor, at this moment: above 1 where others are at work.
     """
@@ -75,6 +83,7 @@ class Pace:
     fading: float
     linear: bool
     gated: bool = False
+    falls_apart: bool = False
     load: float = 1.0
 
     def lags(self, share: float, longest: float, every: int = 16) -> float:
@@ -98,34 +107,41 @@ def pace_of(network: Dynamics) -> Pace | None:
                 washout=0,
                 generator=torch.Generator().manual_seed(0),
             )
-            found = _step(flow), _pull(path), _arithmetic(), _fading(flow), affine(flow)
-            return Pace(*found, gated=affine(flow, held=True), load=_load())
+            load = _load()
+            found = _step(flow, load), _pull(path, load), _arithmetic(load), _fading(flow), affine(flow)
+            return Pace(*found, gated=affine(flow, held=True), falls_apart=blocks_of(flow) is not None, load=load)
     except Exception:  # a stranger's step may raise anything: then times are those of a common network of its size
         return None
 
 
-def _seconds(work: Callable[[], object]) -> float:
-    """Return the least time of a few calls: what the machine does besides is none of the network's."""
-    # On one thread the processor's own clock tells it; that of several stands only on the wall.
-    clock = time.thread_time if torch.get_num_threads() == 1 else time.perf_counter
-    found, begin = [], time.perf_counter()
-    for _ in range(_REPEATS):
-        start = clock()
-        work()
-        found.append(clock() - start)
-        if time.perf_counter() - begin > _PATIENCE:
+def _seconds(*works: Callable[[], object], load: float) -> list[float]:
+    """Return the least time of some calls of each: what the machine does besides is none of the network's."""
+    found: list[list[tuple[float, float]]] = [[] for _ in works]
+    begin = time.perf_counter()
+    while len(found[0]) < _REPEATS or time.perf_counter() - begin < _ENOUGH * len(works):
+        for work, own in zip(works, found, strict=True):  # in turn, so that both see the same disturbances
+            clock, processor = time.perf_counter(), time.thread_time()
+            work()
+            own.append((time.perf_counter() - clock, time.thread_time() - processor))
+        if time.perf_counter() - begin > _PATIENCE * len(works):
             break
-    return min(found)
+    return [_told(*(min(each) for each in zip(*own, strict=True)), load=load) for own in found]
 
 
-def _line(work: Callable[[int], object], many: int) -> Line:
+def _told(clock: float, processor: float, load: float) -> float:
+    """Return the seconds of a call: on one thread by the processor's clock, unless it waits meanwhile."""
+    waits = torch.get_num_threads() > 1 or clock > _WAITS * load * processor
+    return clock / load if waits else processor
+
+
+def _line(work: Callable[[int], object], many: int, load: float) -> Line:
     work(1)
-    one, more = _seconds(lambda: work(1)), _seconds(lambda: work(many))
+    one, more = _seconds(lambda: work(1), lambda: work(many), load=load)
     each = max(more - one, 0.0) / (many - 1)
-    return Line(max(one - each, 0.0), each)
+    return Line(max(min(one, more) - each, 0.0), each)
 
 
-def _step(flow: Dynamics) -> Line:
+def _step(flow: Dynamics, load: float) -> Line:
     states = {count: flow.start(count) for count in (1, _EXAMPLES)}
     inputs = {count: torch.ones(count, flow.input_size, **flow.factory) for count in states}
 
@@ -133,19 +149,19 @@ def _step(flow: Dynamics) -> Line:
     def work(count: int) -> object:
         return flow.guarded(lambda: flow.step(inputs[count], states[count]))
 
-    return _line(work, _EXAMPLES)
+    return _line(work, _EXAMPLES, load)
 
 
-def _pull(path: Path) -> Line:
+def _pull(path: Path, load: float) -> Line:
     tangents = Tangents(path, keep=False)
     ones = torch.ones(_COTANGENTS, 1, path.dynamics.size, **path.dynamics.factory)
-    return _line(lambda count: tangents.pull(0, ones[:count]), _COTANGENTS)
+    return _line(lambda count: tangents.pull(0, ones[:count]), _COTANGENTS, load)
 
 
-def _arithmetic() -> float:
+def _arithmetic(load: float) -> float:
     size = 512
     matrix = torch.eye(size, dtype=torch.float64)
-    return _seconds(lambda: matrix @ matrix) * _GIGAFLOPS * 1e9 / (2 * size**3)
+    return _seconds(lambda: matrix @ matrix, load=load)[0] * _GIGAFLOPS * 1e9 / (2 * size**3)
 
 
 def _load() -> float:

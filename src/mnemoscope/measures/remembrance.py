@@ -192,7 +192,7 @@ _COST = Cost(
     memory="T B S",
     sizes={"T": "horizon", "B": "sequences"},
     letters={"B": "sequences"},
-    paced=lambda n, pace: 4 * n["T"] * pace.step(n["B"]) + 0.02,
+    paced=lambda n, pace: 6 * n["T"] * pace.step(n["B"]) + 0.02,
 )
 
 

@@ -23,6 +23,7 @@ from mnemoscope.measures.trajectory import constant_jacobians, drive
 from mnemoscope.nn.ops.gates import hold_gates
 
 if TYPE_CHECKING:
+    from mnemoscope.measures.pace import Pace
     from mnemoscope.report import chart
 
 __all__ = ["EffectiveStateSize", "effective_state_size"]
@@ -132,11 +133,23 @@ def _length(known: Mapping[str, Any]) -> float:
     return float(known["horizon"] or np.clip(3.5 * known["S"] / known["d"], *_STEPS))
 
 
+def _paced(n: Mapping[str, float], pace: Pace) -> float:
+    """Return seconds: of products with whole Jacobians, or of directions that are pushed and made orthogonal."""
+    batch, steps, size, rank = n["B"], n["T"], n["S"], n["R"]
+    if rank >= size:
+        products = 1e-10 * size**2 * rank + 3e-8 * steps * size
+        return steps * (batch * products * pace.arithmetic + 1e-3)
+    pushed = 3 * (pace.step.base + pace.step.each * batch * rank / 2)
+    orthogonal = 1.5e-10 * batch * (size + rank) * rank**2 * pace.arithmetic
+    return steps * (pushed + orthogonal + 2e-3)
+
+
 _COST = Cost(
     time={"B T S^2 R": 1e-10, "B T^2 S": 3e-8, "T": 1e-3},
     memory="B T R^2",
     sizes={"T": _length, "B": "trajectories", "R": lambda known: min(known["S"], _length(known) * known["d"])},
     letters={"R": "directions that inputs reach, at most S"},
+    paced=_paced,
 )
 
 

@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import Any
 
 from torch import nn
+from torch.utils.hooks import RemovableHandle
 
 from mnemoscope.core.errors import Advised, Overtime, UserError, expected
 from mnemoscope.core.loading import stranger
@@ -23,6 +24,9 @@ __all__ = ["understood"]
 
 _SECONDS = 60
 """After which trying a module out is given up."""
+_CALLS = 7000
+"""Calls of a module in a first look at one seed."""
+
 _PARTS = 8
 """Modules inside that are tried."""
 
@@ -59,18 +63,42 @@ def understood(
     """
     inner = _part(module, advice.get("part"))
     name = name or type(module).__name__
+    calls, mark = _counted(inner)
     try:
         with stranger(f"trying {name} out", _SECONDS):
             network = _adapted(inner, advice, input_size)
-    except Overtime:
-        raise
+    except Overtime as error:
+        raise Overtime(f"{error}{_pace(len(calls))}") from None
     except UserError as error:
         raise _remedied(module, advice, input_size, where, error) from error
+    finally:
+        mark.remove()
     if hasattr(network, "guesses"):
         done = (*_said(advice), *notes)
         network.guesses = (*network.guesses, *done)
         network.reading = "; ".join([network.reading, *done])
     return network
+
+
+def _counted(module: nn.Module) -> tuple[list[None], RemovableHandle]:
+    """Return a list that grows with every call of a module, or of a copy, and what ends that."""
+    calls: list[None] = []
+
+    def count(*_: Any) -> None:  # a copy of the module has the same function
+        calls.append(None)
+
+    return calls, module.register_forward_hook(count)
+
+
+def _pace(calls: int) -> str:
+    """Say what a profile would take of a module that so many calls were all there was time for."""
+    if not calls:
+        return ""
+    each = _SECONDS / calls
+    return (
+        f", in which it was called {calls} times: a call takes about {each:.2g} s, and one seed of a first look makes "
+        f"some {_CALLS:,}, which would take {_CALLS * each / 3600:.1f} hours; a smaller or faster one can be measured"
+    )
 
 
 def _adapted(module: nn.Module, advice: Mapping[str, Any], input_size: Any) -> Any:

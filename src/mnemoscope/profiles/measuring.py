@@ -158,7 +158,10 @@ class Bench:
 
     def reason_against(self, subject: Subject, section: ProfileSection, seed: int) -> str | None:
         """Say why a section does not apply to a network, or None when it does."""
-        return section.reason_against(subject.network, self.context(subject, seed))
+        context = self.context(subject, seed)
+        if context.grown is not None:  # whether there is time for it depends on its pace
+            context = dataclasses.replace(context, pace=self._pace(subject))
+        return section.reason_against(subject.network, context)
 
     def asked(self, section: ProfileSection) -> dict[int, Context]:
         """Return the networks to which a section applies, each with the context of its first seed."""

@@ -128,12 +128,12 @@ class Call:
         return self._function()(prepared, **self.options, **seeded, **own)
 
     def seconds(self, context: Context) -> float:
-        """Return about how long the measure takes, by the cost that it states."""
+        """Return about how long the measure takes on the clock, by the cost that it states."""
         from mnemoscope.measures import get
 
         inputs = self.input_size or context.facts.input_size or 1
         found = get(self.measure).seconds(context.state_size, inputs, context.pace, **self.options) or 0.0
-        return found if context.pace is None else found * context.pace.load
+        return found * context.load
 
     @property
     def seeded(self) -> bool:
@@ -221,6 +221,11 @@ class Context:
     def state_size(self) -> int:
         """Numbers in the network's state, or as many as a usual one has where it has no fixed number."""
         return self.facts.state_size or self.grown or 64
+
+    @property
+    def load(self) -> float:
+        """Seconds on the clock for one of the processor."""
+        return 1.0 if self.pace is None else self.pace.load
 
 
 class ProfileSection(ABC):

@@ -167,6 +167,8 @@ def _paced(n: Mapping[str, float], pace: Pace) -> float:
     """Return seconds: of the driven steps, of factoring what is read, and of the products of past inputs."""
     whole, samples = int(n["S"]), n["P"]
     size = read_of(whole, int(n["sums"] or 0) or None)
+    if pace.linear and pace.falls_apart:
+        return 0.02 + 2 * whole * pace.pull.each
     if pace.linear and whole <= MOST_LINEAR_UNITS:
         return whole * pace.pull.each + 1e-8 * whole**3 * pace.arithmetic
     longest = n["lag"] or min(2 * size, 512)
@@ -176,7 +178,7 @@ def _paced(n: Mapping[str, float], pace: Pace) -> float:
     else:
         holds = pace.lags(_CHANCE, longest) >= longest
         factors, products = 9e-11 * samples * size**2 + 4e-10 * size**3, n["M"] if holds else min(n["M"], _TRIED)
-    return 0.15 + drive + pace.arithmetic * (factors + 1.6e-10 * samples * size * products) + 2e-8 * samples * products
+    return 0.05 + drive + pace.arithmetic * (factors + 1.4e-10 * samples * size * products) + 6e-9 * samples * products
 
 
 _COST = Cost(

@@ -38,7 +38,7 @@ def _paced(n: Mapping[str, float], pace: Pace) -> float:
     drive = (n["T"] + 2 * n["washout"]) * pace.step(batch)
     lags = n["T"] if n["horizon"] else pace.lags(SETTLED, n["T"])
     if size <= DENSE and pace.linear:
-        return 0.15 + 5e-9 * size**3 * pace.arithmetic
+        return 0.02 + 5e-9 * size**3 * pace.arithmetic
     if size <= DENSE:
         return drive + lags * batch * (size * pace.pull.each + 2.5e-10 * size**3 * pace.arithmetic + 1e-4)
     blocks = min(_FADES, n["krylov"]) if lags < n["T"] else n["krylov"]

@@ -156,7 +156,7 @@ _COST = Cost(
     memory="T S",
     sizes={"T": lambda known: known["horizon"] or min(max(known["S"], _STEPS[0]), _STEPS[1])},
     # As many steps three times over, twice as many before them, and back.
-    paced=lambda n, pace: n["T"] * (5 * pace.step(n["trajectories"]) + 2 * pace.pull(n["trajectories"])) + 0.1,
+    paced=lambda n, pace: n["T"] * (5 * pace.step(n["trajectories"]) + pace.pull(n["trajectories"])) + 0.02,
 )
 
 

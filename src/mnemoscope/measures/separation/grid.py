@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 from torch import Tensor
-from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
+from torch.utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 
 from mnemoscope.core.errors import UserError
 from mnemoscope.core.ring import PRIMES, Prime, Ring
@@ -27,7 +27,12 @@ from mnemoscope.nn.recurrent import Recurrent
 
 __all__ = ["Polynomial", "RingWalk", "StepWalk", "Walk", "WholeWalk", "evaluate_grid", "exact_rank", "matricise"]
 
-_ROWS = 1 << 13  # prefixes per batch
+_ROWS = 1 << 13
+"""Prefixes in a batch, at the most."""
+
+_STEPPED, _NUMBERS = 1 << 10, 1 << 19
+"""Prefixes in a batch of steps, and numbers in their states: more leave the processor's cache, and take up to seven
+times as long."""
 
 
 class Polynomial(Protocol):
@@ -51,6 +56,10 @@ class Walk(ABC):
     dtype: np.dtype[Any]
     outputs: tuple[int, ...] = ()
     """The shape of what is recorded after a sequence: () for one output."""
+
+    def most(self, state: Any, batch: int) -> int:
+        """Return how many prefixes are taken further at once, when `batch` of them have these states."""
+        return _ROWS
 
     @abstractmethod
     def extend(self, state: Any, batch: int, last: bool = False) -> tuple[np.ndarray, Any]:
@@ -138,6 +147,13 @@ class StepWalk(Walk):
         self.count = len(templates)
         self._step = network.stepper()
 
+    def most(self, state: Any, batch: int) -> int:
+        """Return as many prefixes as a cache has room for."""
+        if state is None:
+            return _STEPPED
+        numbers = sum(leaf.numel() for leaf in tree_leaves(state)) // batch
+        return min(_STEPPED, max(32, _NUMBERS // max(1, numbers)))
+
     @torch.no_grad()
     def extend(self, state: Any, batch: int, last: bool = False) -> tuple[np.ndarray, Any]:
         """Continue each prefix by every template."""
@@ -200,8 +216,9 @@ def evaluate_grid(walk: Walk, horizon: int) -> np.ndarray:
 
 def _fill(walk: Walk, out: np.ndarray, state: Any, batch: int, steps: int) -> None:
     """Write what follows from `batch` prefixes within `steps` more steps, some rows after the others."""
-    if batch > 1 and batch * walk.count > _ROWS:
-        rows, width = max(1, _ROWS // walk.count), walk.count**steps
+    most = walk.most(state, batch)
+    if batch > 1 and batch * walk.count > most:
+        rows, width = max(1, most // walk.count), walk.count**steps
         for first in range(0, batch, rows):
             part = slice(first, min(batch, first + rows))
             within = out[part.start * width : part.stop * width]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from jaxtyping import Complex, Float, Inexact, Int
 
+from mnemoscope.core import memory
 from mnemoscope.core.arrays import positive
 from mnemoscope.core.errors import UserError, expected, positive_int
 from mnemoscope.core.result import Result, result
@@ -19,7 +20,7 @@ from mnemoscope.measures.spectral.eigenvalues import frobenius
 from mnemoscope.measures.spectral.kreiss import kreiss_constant, numerical_radius
 from mnemoscope.measures.spectral.powers import Stability, amplification, power_norms, stability
 from mnemoscope.measures.spectral.schur import SchurForm, normality, schur_form
-from mnemoscope.measures.spectral.state_matrix import StateMatrix, state_matrix
+from mnemoscope.measures.spectral.state_matrix import BYTES, StateMatrix, state_matrix
 
 if TYPE_CHECKING:
     from mnemoscope.measures.pace import Pace
@@ -174,11 +175,13 @@ class Spectrum(Result):
 def _paced(n: Mapping[str, float], pace: Pace) -> float:
     """Return seconds: of two Jacobians, and of what LAPACK does with one."""
     size = n["S"]
+    if BYTES * size**2 > memory.allowance():  # it is refused
+        return 0.01
     certified, whole = size <= n["certified"], size <= large.ALL
     formed = 2 * size * pace.pull.each
     if certified:
         return formed + pace.arithmetic * (1.4e-7 * size**3) + 0.02
-    return formed + pace.arithmetic * ((1e-9 * size**3 if whole else 0) + 3e-7 * size**2) + 1.0
+    return formed + pace.arithmetic * ((1e-9 * size**3 if whole else 0) + (3e-7 if whole else 7e-7) * size**2) + 1.0
 
 
 _COST = Cost(

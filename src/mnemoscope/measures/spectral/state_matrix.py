@@ -20,7 +20,10 @@ from mnemoscope.measures.spectral.schur import checked_matrix
 if TYPE_CHECKING:
     from mnemoscope.nn.first_order import FirstOrder
 
-__all__ = ["StateMatrix", "state_matrix"]
+__all__ = ["BYTES", "StateMatrix", "state_matrix"]
+
+BYTES = 8 * 6
+"""Of memory for each entry of a Jacobian: itself, and what is made of it."""
 
 _ASIDE, _JUMP = 1e-6, 0.01
 """How far from rest the derivative is looked at again, and by which share it may differ there."""
@@ -180,7 +183,7 @@ def _kink(step: Dynamics, silent: Tensor, state: Any, jacobian: Tensor) -> bool:
 def _at_rest(dynamics: Dynamics, settle: int) -> StateMatrix:
     step = Dynamics.of(dynamics, dynamics.what)  # whose step has to be differentiable
     size = step.size
-    require(f"the Jacobian of {size} numbers of state", 8 * 6 * size * size, "a smaller hidden_size would fit")
+    require(f"the Jacobian of {size} numbers of state", BYTES * size * size, "a smaller hidden_size would fit")
     silence = torch.zeros(settle, 1, step.input_size, **step.factory)
     state = step.drive(silence, step.start(1))[-1]
     silent = torch.zeros(1, step.input_size, **step.factory)

@@ -22,7 +22,7 @@ from mnemoscope.nn.adapt.probe import Advice, Probe, call_text, undisturbed
 from mnemoscope.nn.adapt.reading import reading
 from mnemoscope.nn.adapt.search import Raised
 from mnemoscope.nn.adapt.sequence import plan_sequence
-from mnemoscope.nn.adapt.stateful import plan_stateful, state_is_clear, takes_state
+from mnemoscope.nn.adapt.stateful import plan_stateful, require_room, state_is_clear, takes_state
 from mnemoscope.nn.network import Network
 from mnemoscope.nn.registry import card
 
@@ -115,7 +115,9 @@ def adapt(
         keywords=_keywords(keywords),
     )
     with undisturbed(module):
-        found, plan, filled = _filled(Probe(module, advice))
+        probe = Probe(module, advice)
+        require_room(probe)
+        found, plan, filled = _filled(probe)
         plan = replace(plan, length=advice.length)
         network = _CLASSES[found](module, plan, bool(batch_first))
         network.reading = "; ".join([reading(network, found, plan), *filled])

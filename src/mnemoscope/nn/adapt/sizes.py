@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import nn
 
-__all__ = ["Width", "hidden_sizes", "input_widths", "layer_counts"]
+__all__ = ["Width", "hidden_sizes", "input_widths", "layer_counts", "stated_sizes"]
 
 _INPUT = ["input_size", "in_features", "input_dim", "in_dim", "input_features", "d_input", "n_inputs", "num_inputs"]
 _INPUT += ["in_channels", "input_channels", "d_model", "embed_dim", "n_embd", "dim", "features", "hidden_size"]
@@ -51,6 +51,11 @@ def hidden_sizes(module: nn.Module) -> list[int]:
     matrices = [tuple(p.shape) for p in module.parameters() if p.dim() == 2]
     square = [rows for rows, columns in matrices if rows == columns]
     return list(dict.fromkeys([*named, *square, *(size for shape in matrices for size in shape)]))[:_MOST]
+
+
+def stated_sizes(module: nn.Module) -> list[int]:
+    """Return what the module itself says of the width of its state."""
+    return [size for _, size in _attributes(module, _HIDDEN)]
 
 
 def layer_counts(module: nn.Module) -> list[int]:

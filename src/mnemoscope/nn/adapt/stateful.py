@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
 from mnemoscope.core.errors import UserError
+from mnemoscope.core.memory import require
 from mnemoscope.nn.adapt.call import (
     ABSENT,
     STEPS,
@@ -42,10 +43,10 @@ from mnemoscope.nn.adapt.plan import (
 from mnemoscope.nn.adapt.probe import CallFailed, Invoke, Probe, call_text
 from mnemoscope.nn.adapt.search import Attempt, search, signature_of
 from mnemoscope.nn.adapt.sequence import ORDER_WORDS
-from mnemoscope.nn.adapt.sizes import Width, hidden_sizes, input_widths, layer_counts
+from mnemoscope.nn.adapt.sizes import Width, hidden_sizes, input_widths, layer_counts, stated_sizes
 from mnemoscope.nn.adapt.state import Filled, Layout, Leaf, Made, Start, describe, is_tensors
 
-__all__ = ["plan_stateful", "state_is_clear", "takes_state"]
+__all__ = ["plan_stateful", "require_room", "state_is_clear", "takes_state"]
 
 _MAKERS = ["init_state", "init_hidden", "initial_state", "get_initial_state", "zero_state", "initHidden", "init_states"]
 _MAKERS += ["allocate_inference_cache", "init_cache", "initialize_state", "get_initial_states", "init_memory"]
@@ -55,6 +56,9 @@ _SHAPES = 4
 
 _WIDTHS = 4
 """Widths of which the parts of a state may have two."""
+
+_HELD = 8
+"""States of a batch that a trial holds at once."""
 
 _MISREAD = (LookupError, AttributeError, TypeError, ValueError, RuntimeError)
 """What reading a return raises when it is not what was hoped for."""
@@ -82,6 +86,18 @@ def plan_stateful(probe: Probe, kind: str) -> Plan:
         with suppress(UserError):
             return search(probe, kind, hints, _attempts(probe, kind, signature, [] if told else list(STEPS)))
         raise
+
+
+def require_room(probe: Probe) -> None:
+    """Raise where there is no room for trying out a state of the width that the module states."""
+    stated = stated_sizes(probe.module)
+    if not stated or not takes_state(probe):
+        return
+    needed = _HELD * probe.batch * max(stated) * probe.dtype.itemsize
+    try:
+        require(f"trying {probe.name} out, with {max(stated):,} numbers in its state,", needed, "fewer would fit")
+    except UserError as error:
+        raise Unusable(str(error)) from None
 
 
 def takes_state(probe: Probe) -> bool:

@@ -31,6 +31,9 @@ _SHORT = 64
 
 _TRAJECTORIES = {256: 2}
 
+_TRANSFORMED = 512
+"""Numbers in the state of a linear network up to which its Hankel values are found."""
+
 _LARGEST = 2048
 """Numbers in a state beyond which a number counts as read where it is within 32 steps."""
 
@@ -104,13 +107,20 @@ class StateSection(ProfileSection):
             Call("state-inventory", {"horizon": 32} if size > _LARGEST else {}),
         )
 
+    def seconds(self, network: Any, context: Context) -> float:
+        """Return about how long it takes, Hankel values of a linear network included."""
+        linear = context.pace is not None and context.pace.linear and context.state_size <= _TRANSFORMED
+        return super().seconds(network, context) + (Call("hankel").seconds(context) if linear else 0.0)
+
     def run(self, network: Any, context: Context) -> Measurement:
         """Look at the state of one network."""
         use, stock = self.calls(context)
         used: EffectiveStateSize = use(network, context)
         carried: StateInventory = stock(network, context)
         size, cut = used.state_size or 1, f"window {use.options['horizon']}" if used.limited else ""
-        values = _hankel(network, context) if used.status == "exact" else None
+        linear = used.status == "exact"
+        values = _hankel(network, context) if linear and size <= _TRANSFORMED else None
+        left_out = f"Hankel values of more than {_TRANSFORMED} numbers take long: mnemoscope measure hankel."
         scalars = {
             "used_share": Scalar(value=used.total / size, stderr=used.stderr / size or None, at_least=cut),
             "used": Scalar(value=used.total, stderr=used.stderr or None, at_least=cut),
@@ -130,7 +140,11 @@ class StateSection(ProfileSection):
                 "tensors": _tensors(carried),
                 "hankel": None if values is None else values.values[:64],
             },
-            notes=(f"{carried}.", *(f"Assumed: {each}." for each in used.assumptions)),
+            notes=(
+                f"{carried}.",
+                *(f"Assumed: {each}." for each in used.assumptions),
+                *((left_out,) if linear and size > _TRANSFORMED else ()),
+            ),
         )
 
     def figures(self, view: SectionView) -> Sequence[Figure]:

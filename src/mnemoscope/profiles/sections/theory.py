@@ -36,8 +36,9 @@ class Theory(ProfileSection):
     )
 
     def seconds(self, network: Any, context: Context) -> float:
-        """Return about how long it takes: most theorems are formulas of sizes, some look at the recurrent matrix."""
-        return 0.02 + 3e-7 * context.state_size**2
+        """Return about how long it takes: most theorems are formulas of sizes, those on linear networks look at W."""
+        linear = context.pace is not None and context.pace.linear
+        return (0.05 + (2e-6 * min(context.state_size, 512) ** 2 if linear else 0.0)) * context.load
 
     def run(self, network: Any, context: Context) -> Measurement:
         """Evaluate all theorems."""

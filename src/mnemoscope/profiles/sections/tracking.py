@@ -75,7 +75,8 @@ class Tracking(ProfileSection):
 
     def seconds(self, network: Any, context: Context) -> float:
         """Return about how long it takes: blocks that a network declares cost next to nothing."""
-        return 0.3 if getattr(network, "transition_blocks", None) is not None else super().seconds(network, context)
+        declared = getattr(network, "transition_blocks", None) is not None
+        return 0.2 * context.load if declared else super().seconds(network, context)
 
     def run(self, network: Any, context: Context) -> Measurement:
         """Look at the transitions of one network."""
