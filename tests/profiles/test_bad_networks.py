@@ -9,6 +9,9 @@ from tests.profiles.fake_sections import TRUE, only
 from torch import nn
 
 import mnemoscope as ms
+from mnemoscope.core.errors import UserError
+from mnemoscope.measures.dynamics import Dynamics
+from mnemoscope.measures.pace import pace_of
 from mnemoscope.nn import NetworkSpec
 from mnemoscope.profiles.runner import Runner, Settings
 
@@ -44,6 +47,25 @@ def test_a_state_for_which_there_is_no_memory_is_told_in_a_line(monkeypatch):
     assert parts["theory"]["status"] == "done"
     assert parts["gradients"]["status"] == "not applicable"
     assert re.search(r"needs .* of memory, .* are allowed", parts["gradients"]["reason"])
+
+
+class Wide(nn.Module):
+    """A cell that says how wide its state is."""
+
+    input_size, hidden_size = 1, 50_000_000_000
+
+    def __init__(self):
+        super().__init__()
+        self.kept = nn.Parameter(torch.ones(1))
+
+    def forward(self, x, h):
+        return torch.tanh(self.kept * h + x)
+
+
+def test_a_state_of_which_one_vector_does_not_fit_is_refused_before_it_is_tried():
+    said = r"trying Wide out, with 50,000,000,000 numbers in its state, needs .* of memory, .* are allowed"
+    with pytest.raises(UserError, match=said):
+        Runner([NetworkSpec(Wide)], Settings(quick=True, seeds=1))
 
 
 class Undifferentiated(torch.autograd.Function):
@@ -99,6 +121,32 @@ class Slow(nn.Module):
         while time.thread_time() - begin < 0.02:
             pass
         return torch.tanh(self.kept(h) + x)
+
+
+class Waits(nn.Module):
+    """A cell whose step waits for something, and is not at work meanwhile."""
+
+    input_size, hidden_size = 1, 2
+
+    def __init__(self, seconds=0.002):
+        super().__init__()
+        self.seconds, self.kept = seconds, nn.Linear(2, 2)
+
+    def forward(self, x, h):
+        time.sleep(self.seconds)
+        return torch.tanh(self.kept(h) + x)
+
+
+def test_a_step_that_waits_has_its_time_on_the_clock():
+    found = pace_of(Dynamics.of(ms.adapt(Waits(), kind="cell")))
+    assert found.step.base * found.load >= 0.002
+
+
+def test_a_step_too_slow_to_be_tried_out_says_how_long_it_takes(monkeypatch):
+    monkeypatch.setattr("mnemoscope.nn.understanding._SECONDS", 0.5)
+    said = r"did not return within 0.5 seconds: a call of it takes 0\.\d+ s, and one seed .* would take \d+\.\d hours"
+    with pytest.raises(UserError, match=said):
+        NetworkSpec(lambda: Waits(0.05)).build()
 
 
 def test_a_step_that_takes_long_is_seen_before_and_parts_that_do_not_fit_are_named():

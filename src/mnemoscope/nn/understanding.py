@@ -7,12 +7,13 @@ the part that is meant, the line "read as ..", and, where reading fails, the one
 from __future__ import annotations
 
 import shlex
+import statistics
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
 from torch import nn
-from torch.utils.hooks import RemovableHandle
 
 from mnemoscope.core.errors import Advised, Overtime, UserError, expected
 from mnemoscope.core.loading import stranger
@@ -63,16 +64,13 @@ def understood(
     """
     inner = _part(module, advice.get("part"))
     name = name or type(module).__name__
-    calls, mark = _counted(inner)
     try:
-        with stranger(f"trying {name} out", _SECONDS):
+        with _Watch(inner) as watch, stranger(f"trying {name} out", _SECONDS):
             network = _adapted(inner, advice, input_size)
     except Overtime as error:
-        raise Overtime(f"{error}{_pace(len(calls))}") from None
+        raise Overtime(f"{error}{watch}") from None
     except UserError as error:
         raise _remedied(module, advice, input_size, where, error) from error
-    finally:
-        mark.remove()
     if hasattr(network, "guesses"):
         done = (*_said(advice), *notes)
         network.guesses = (*network.guesses, *done)
@@ -80,25 +78,36 @@ def understood(
     return network
 
 
-def _counted(module: nn.Module) -> tuple[list[None], RemovableHandle]:
-    """Return a list that grows with every call of a module, or of a copy, and what ends that."""
-    calls: list[None] = []
+class _Watch:
+    """Seconds of the calls of a module, and of its copies, which have the same hooks."""
 
-    def count(*_: Any) -> None:  # a copy of the module has the same function
-        calls.append(None)
+    def __init__(self, module: nn.Module) -> None:
+        self.seconds: list[float] = []
+        begun: list[float] = []
 
-    return calls, module.register_forward_hook(count)
+        def begins(*_: Any) -> None:
+            begun.append(time.perf_counter())
 
+        def ends(*_: Any) -> None:
+            self.seconds.append(time.perf_counter() - begun.pop())
 
-def _pace(calls: int) -> str:
-    """Say what a profile would take of a module that so many calls were all there was time for."""
-    if not calls:
-        return ""
-    each = _SECONDS / calls
-    return (
-        f", in which it was called {calls} times: a call takes about {each:.2g} s, and one seed of a first look makes "
-        f"some {_CALLS:,}, which would take {_CALLS * each / 3600:.1f} hours; a smaller or faster one can be measured"
-    )
+        self._marks = module.register_forward_pre_hook(begins), module.register_forward_hook(ends)
+
+    def __enter__(self) -> _Watch:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for mark in self._marks:
+            mark.remove()
+
+    def __str__(self) -> str:
+        if not self.seconds:
+            return ""
+        each = statistics.median(self.seconds)
+        return (
+            f": a call of it takes {each:.2g} s, and one seed of a first look makes some {_CALLS:,}, which would take "
+            f"{_CALLS * each / 3600:.1f} hours; a smaller or faster one can be measured"
+        )
 
 
 def _adapted(module: nn.Module, advice: Mapping[str, Any], input_size: Any) -> Any:
