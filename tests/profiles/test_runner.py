@@ -122,8 +122,6 @@ def test_the_budget_stops_what_would_not_fit():
 
 def test_a_part_with_fewer_seeds_than_planned_says_so():
     def slow(context):
-        import time
-
         time.sleep(0.03)
         return number()(context)
 
@@ -301,6 +299,15 @@ def test_no_piece_is_begun_that_would_overrun_the_budget_by_more_than_a_fifth():
     parts = make("a", 1, number(), seconds=11.9), make("b", 2, number(), seconds=12.1)
     _, (row,) = run(*parts, seeds=1, budget=10.0)
     assert [row["parts"][name]["status"] for name in "ab"] == ["done", "stopped"]
+
+
+def test_a_further_seed_does_not_overrun_the_budget():
+    def slow(context):
+        time.sleep(0.2)
+        return number()(context)
+
+    _, (row,) = run(make("a", 1, slow, seconds=0.01), seeds=2, budget=0.36)  # twice 0.2 is within 1.2 times 0.36
+    assert row["parts"]["a"]["scalars"]["total"]["seeds"] == [0.1]
 
 
 def test_a_plan_repeats_what_the_clock_decided(tmp_path):

@@ -15,24 +15,27 @@ __all__ = ["CEILINGS", "OVER", "ceiling", "judgements_by_section", "open_share",
 CEILINGS = {1024: 60.0, 2048: 90.0, 4096: 120.0}
 """Seconds that the default profile of one network may take, by the largest state that has so many; the last beyond."""
 
+_FIRST_LOOK = {2048: 30.0, 4096: 60.0}
+"""Likewise of a first look."""
+
 OVER = 1.2
-"""How far, as a share of the budget, measuring may go beyond it: no piece is begun that would take longer."""
+"""How far, as a share of the budget, first seeds of parts may go beyond it: none is begun that would take longer."""
 
 _FEWEST = 2
 """Sets of weights below which there is no interval, and so nothing that it could change."""
 
 
 def ceiling(state_sizes: Iterable[int | None], *, quick: bool = False) -> float:
-    """Return how many seconds measuring may take by default: the sum over networks, half of it for a first look.
+    """Return how many seconds measuring may take by default: the sum over networks.
 
     Examples
     --------
     >>> ceiling([128]), ceiling([1500]), ceiling([4096, None]), ceiling([1024], quick=True)
     (60.0, 90.0, 180.0, 30.0)
     """
-    last = max(CEILINGS.values())
-    each = (next((seconds for most, seconds in CEILINGS.items() if (size or 0) <= most), last) for size in state_sizes)
-    return sum(each) / (2 if quick else 1)
+    table = _FIRST_LOOK if quick else CEILINGS
+    last = max(table.values())
+    return sum(next((found for most, found in table.items() if (size or 0) <= most), last) for size in state_sizes)
 
 
 def judgements_by_section(

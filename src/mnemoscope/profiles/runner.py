@@ -287,9 +287,10 @@ class Runner:
         return known is not None
 
     def _affordable(self, piece: Piece) -> bool:
-        """Whether there is time for a piece; else that is said."""
+        """Whether there is time for a piece; else that is said. A further seed is not worth overrunning the budget."""
         budget, needed = self.budget, self._estimate(piece.subject, piece.section, piece.seed)
-        if budget is None or piece.section.trains or self._spent() + needed <= OVER * budget:
+        further = piece.seed != self.bench.seeds(self.subjects[piece.subject])[0]
+        if budget is None or piece.section.trains or self._spent() + needed <= budget * (1 if further else OVER):
             return True
         kept = f", {self.reserved:.0f} s of it by references" if self.reserved else ""
         reason = f"it needs about {needed:.1f} s, and the budget of {budget:g} s is used up{kept}"

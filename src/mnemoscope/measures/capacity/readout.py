@@ -142,6 +142,7 @@ class GramReadout:
         guide: Float[np.ndarray, "parts samples targets"],
     ) -> None:
         self.states, self.parts = states, parts
+        self.rows: list[Float[np.ndarray, "samples units"]] = []
         self.samples: int = states.shape[0] * states.shape[1] // parts
         states -= states.mean(axis=(0, 1))
         spread = np.sqrt(np.einsum("tbu,tbu->u", states, states) / (states.shape[0] * states.shape[1]))
@@ -159,7 +160,13 @@ class GramReadout:
             missed = [self._missed(_factor(whole - grams[0], _FLOOR, each**2 * ridge), guide) for each in _RIDGES]
             regularisation = _RIDGES[int(np.argmin(missed))]
         self.regularisation = regularisation
-        self.factors = [_factor(whole - gram, _FLOOR, regularisation**2 * ridge) for gram in grams]
+        ridge *= regularisation**2
+        ridge.flat[:: len(ridge) + 1] += _FLOOR
+        # Whitened by what readouts are trained on, no direction is small any more, and single precision suffices.
+        root = _factor((parts - 1) / parts * whole, 0.0, ridge)
+        self._whiten(root)
+        self.rows = [self._rows(part).astype(np.float32) for part in range(parts)]
+        self.factors = [_factor(_seen_from(root, whole - gram + ridge), 0.0) for gram in grams]
         moved = [self._moved(part, factor) for part, factor in enumerate(self.factors)]
         self.leverages = [
             np.stack([self._leverage(other, each) for other in range(parts) if other != part])
@@ -168,6 +175,8 @@ class GramReadout:
 
     def _rows(self, part: int) -> Float[np.ndarray, "samples units"]:
         """Return the states of a part."""
+        if self.rows:
+            return self.rows[part]
         width = self.states.shape[1] // self.parts
         return self.states[:, part * width : (part + 1) * width].reshape(-1, self.states.shape[2])
 
@@ -203,12 +212,13 @@ class GramReadout:
 
     def recovered(self, targets: Float[np.ndarray, "parts samples targets"]) -> Float[np.ndarray, "parts targets"]:
         """Return, scored on each part, the share of the variance of targets of mean zero that is recovered."""
-        targets = targets - targets.mean(axis=(0, 1))  # as the states are: there is no intercept
-        seen = [self._rows(part).T @ each for part, each in enumerate(targets)]
+        # As the states are: there is no intercept.
+        targets = (targets - targets.mean(axis=(0, 1))).astype(np.float32)
+        seen = [(rows.T @ each).astype(float) for rows, each in zip(self.rows, targets, strict=True)]
         whole: np.ndarray = sum(seen[1:], seen[0])
         left = np.empty_like(targets)
         for part, factor in enumerate(self.factors):
-            left[part] = targets[part] - self._rows(part) @ _solve(factor, whole - seen[part])
+            left[part] = targets[part] - self.rows[part] @ _solve(factor, whole - seen[part]).astype(np.float32)
         return _shares(targets, left, self.leverages)
 
 
@@ -220,6 +230,13 @@ def _factor(
         gram += ridge
     gram.flat[:: len(gram) + 1] += floor
     found: np.ndarray = scipy.linalg.cholesky(gram, lower=True, overwrite_a=True, check_finite=False)
+    return found
+
+
+def _seen_from(root: Float[np.ndarray, "n n"], matrix: Float[np.ndarray, "n n"]) -> Float[np.ndarray, "n n"]:
+    """Return R^-1 A R^-T: a Gram matrix after its states were whitened by R."""
+    half = scipy.linalg.solve_triangular(root, matrix, lower=True, check_finite=False)
+    found: np.ndarray = scipy.linalg.solve_triangular(root, half.T, lower=True, check_finite=False)
     return found
 
 
@@ -261,7 +278,7 @@ def _shares(
 ) -> Float[np.ndarray, "parts targets"]:
     """Return the shares recovered, from what was left of the targets; `left` is squared in place."""
     squares = np.square(left, out=left)
-    power, missed = (targets**2).sum(axis=1), squares.sum(axis=1)
+    power, missed = (targets**2).sum(axis=1, dtype=float), squares.sum(axis=1, dtype=float)
     error = np.stack([missed[i] / (1 + _inflation(i, squares, missed, leverages[i])) for i in range(len(missed))])
     found = 1 - error / power
     # The ratio of sums has less bias than the mean of ratios; the spread over parts is kept.

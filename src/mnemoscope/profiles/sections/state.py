@@ -34,7 +34,7 @@ _TRAJECTORIES = {256: 2}
 _TRANSFORMED = 512
 """Numbers in the state of a linear network up to which its Hankel values are found."""
 
-_LARGEST = 2048
+_MANY = 1024
 """Numbers in a state beyond which a number counts as read where it is within 32 steps."""
 
 _COLUMNS = (
@@ -104,7 +104,7 @@ class StateSection(ProfileSection):
         runs = 1 if context.quick else _up_to(size, _TRAJECTORIES, 1)
         return (
             Call("effective-state-size", {"horizon": steps, "trajectories": runs}),
-            Call("state-inventory", {"horizon": 32} if size > _LARGEST else {}),
+            Call("state-inventory", {"horizon": 32} if size > _MANY else {}),
         )
 
     def seconds(self, network: Any, context: Context) -> float:
