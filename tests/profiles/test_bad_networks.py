@@ -33,7 +33,8 @@ class Leaves(nn.Module):
 
 
 def test_states_that_become_nan_are_told_with_step_and_norm_and_the_others_go_on():
-    _, parts = measured(ms.adapt(Leaves(), kind="cell"), "card", "gradients", "capacity")
+    runner, parts = measured(ms.adapt(Leaves(), kind="cell"), "card", "gradients", "capacity")
+    assert not any("never move" in each for each in runner.subjects[0].notices)
     assert parts["card"]["status"] == "done"
     said = r"this network's become NaN after \d+ steps, from a norm of \d\.\d+e\+04 the step before"
     assert re.search(said, parts["gradients"]["reason"])

@@ -6,7 +6,7 @@ import pytest
 
 import mnemoscope as ms
 from mnemoscope.profiles import progress
-from mnemoscope.profiles.progress import Lines
+from mnemoscope.profiles.progress import Joined, Lines
 from mnemoscope.profiles.runner import Piece
 from mnemoscope.profiles.section import all_sections
 
@@ -45,6 +45,17 @@ def test_parts_of_less_than_a_second_have_none(clock):
 
 def test_work_of_seconds_is_silent(clock):
     assert lines([(0, 0), (2, 1)], clock, 4.0) == []
+
+
+def test_references_that_are_measured_after_it_are_part_of_the_time_left():
+    seen = []
+    joined = Joined(lambda *told: seen.append(told), later=30.0)
+    joined("own", 5.0, 10.0)
+    joined(None, 10.0, 10.0)
+    joined.goes_on()
+    joined("reference", 3.0, 25.0)
+    joined(None, 25.0, 25.0)
+    assert seen == [("own", 5.0, 40.0), ("reference", 13.0, 35.0), (None, 35.0, 35.0)]
 
 
 def test_scripts_are_told(capsys, monkeypatch):

@@ -144,11 +144,16 @@ def _idle(network: Any) -> str:
             flat = []
             for one in steps:
                 _, state = network.step(one, state)
-                flat.append(network.flatten_state(state))
+                numbers = network.flatten_state(state)
+                if not bool(numbers.isfinite().all()):  # from here on nothing can be said of what moves
+                    break
+                flat.append(numbers)
     except Exception:  # a stranger's own step or flatten_state may raise anything: its measures say so, this is a note
         return ""
     finally:
         network.train(training)
+    if not flat:
+        return ""
     active = torch.stack(flat).flatten(0, 1).double()
     still, same = (each.nonzero().flatten().tolist() for each in idle_numbers(active))
     of = f"of the {active.shape[1]} numbers in its state"

@@ -158,10 +158,7 @@ class Bench:
 
     def reason_against(self, subject: Subject, section: ProfileSection, seed: int) -> str | None:
         """Say why a section does not apply to a network, or None when it does."""
-        context = self.context(subject, seed)
-        if context.grown is not None:  # whether there is time for it depends on its pace
-            context = dataclasses.replace(context, pace=self._pace(subject))
-        return section.reason_against(subject.network, context)
+        return section.reason_against(subject.network, self.context(subject, seed))
 
     def asked(self, section: ProfileSection) -> dict[int, Context]:
         """Return the networks to which a section applies, each with the context of its first seed."""

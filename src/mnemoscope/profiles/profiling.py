@@ -11,10 +11,10 @@ from mnemoscope.profiles.atlas import references as atlas
 from mnemoscope.profiles.page import keyed
 from mnemoscope.profiles.plan import Plan
 from mnemoscope.profiles.profile import Profile
-from mnemoscope.profiles.progress import Progress
+from mnemoscope.profiles.progress import Joined, Progress
 from mnemoscope.profiles.results import Store, beside
 from mnemoscope.profiles.row import Row
-from mnemoscope.profiles.runner import Piece, Runner, Settings, Watch
+from mnemoscope.profiles.runner import Piece, Runner, Settings
 
 __all__ = ["Profiling"]
 
@@ -97,7 +97,7 @@ class Profiling:
         progress
             Told of every piece of work.
         """
-        watch = None if progress is None else progress.watch
+        watch = None if progress is None else Joined(progress.watch, self._later())
         if progress is not None:
             for runner in filter(None, (self.runner, self.references)):
                 runner.say = progress.say
@@ -118,9 +118,15 @@ class Profiling:
             found.to_html(self.page)
         return found
 
-    def _beside(self, watch: Watch | None) -> list[Row]:
+    def _later(self) -> float:
+        """Return the seconds of work that follow the networks' own."""
+        return 0.0 if self.references is None else self.references.expected_seconds()
+
+    def _beside(self, watch: Joined | None) -> list[Row]:
         if self.references is None or self.runner.interrupted:
             return self._stored
+        if watch is not None:
+            watch.goes_on()
         self._at_work = self.references
         rows = self.references.run(watch)
         self.runner.interrupted = self.references.interrupted

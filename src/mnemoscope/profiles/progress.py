@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable
 from typing import Protocol, TextIO
 
-from mnemoscope.profiles.runner import Piece
+from mnemoscope.profiles.runner import Piece, Watch
 
-__all__ = ["Lines", "Progress", "about_left"]
+__all__ = ["Joined", "Lines", "Progress", "about_left"]
 
 PATIENCE = 5.0
 """Seconds of work below which nobody needs to be told."""
@@ -56,6 +56,31 @@ class Lines:
         """Print a line."""
         self._last = time.perf_counter() - self._begin
         print(text, file=self._out, flush=True)
+
+
+class Joined:
+    """Watch of two runners, one after the other, as of one.
+
+    Parameters
+    ----------
+    watch
+        Told of both.
+    later
+        Estimated seconds of the second one.
+    """
+
+    def __init__(self, watch: Watch, later: float) -> None:
+        self.watch, self.before, self.total, self.later = watch, 0.0, 0.0, later
+
+    def __call__(self, piece: Piece | None, done: float, total: float) -> None:
+        """Tell of a piece that begins, among all of both."""
+        self.total = total
+        if piece is not None or not self.later:
+            self.watch(piece, self.before + done, self.before + total + self.later)
+
+    def goes_on(self) -> None:
+        """Begin with the second one."""
+        self.before, self.later = self.total, 0.0
 
 
 def about_left(passed: float, done: float, total: float) -> str:

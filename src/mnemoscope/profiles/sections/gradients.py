@@ -119,7 +119,7 @@ class Gradients(ProfileSection):
         norms: GradientNorms = back(network, context)
         spectrum: LyapunovExponents = forward(network, context)
         lags = lag_grid(_HORIZON - 1)
-        logs = norms.log_norms - norms.log_norms[0]
+        logs = _from_first(norms.log_norms)
         share, known = spectrum.above(_NEAR)
         cut = f"{len(spectrum.exponents)} of {spectrum.size} exponents"
         said = (*ends.assumptions, *norms.assumptions, *spectrum.assumptions)
@@ -137,7 +137,7 @@ class Gradients(ProfileSection):
             },
             data={
                 "lags": lags,
-                "input_norms": (ends.log_norms - ends.log_norms[0])[lags],
+                "input_norms": _from_first(ends.log_norms)[lags],
                 "log_norms": logs[lags],
                 "law": ends.law,
                 **_thinned(spectrum),
@@ -167,6 +167,13 @@ class Gradients(ProfileSection):
                 "lyapunov-spectrum", "How many directions remember", spectrum, _FORWARD, "lyapunov", references=own
             ),
         ]
+
+
+def _from_first(logs: np.ndarray) -> np.ndarray:
+    """Return logarithms over the first; what is zero from the start on has no ratio to it."""
+    with np.errstate(invalid="ignore"):
+        found: np.ndarray = logs - logs[0]
+    return found
 
 
 def _apart(ends: GradientNorms, states: GradientNorms) -> tuple[str, ...]:
