@@ -125,7 +125,7 @@ def _seconds(*works: Callable[[], object], load: float) -> list[float]:
             own.append((time.perf_counter() - clock, time.thread_time() - processor))
         if time.perf_counter() - begin > _PATIENCE * len(works):
             break
-    return [_told(*(min(each) for each in zip(*own, strict=True)), load=load) for own in found]
+    return [_told(min(clock for clock, _ in own), min(worked for _, worked in own), load) for own in found]
 
 
 def _told(clock: float, processor: float, load: float) -> float:

@@ -151,7 +151,7 @@ class StepWalk(Walk):
         """Return as many prefixes as a cache has room for."""
         if state is None:
             return _STEPPED
-        numbers = sum(leaf.numel() for leaf in tree_leaves(state)) // batch
+        numbers: int = sum(leaf.numel() for leaf in tree_leaves(state)) // batch
         return min(_STEPPED, max(32, _NUMBERS // max(1, numbers)))
 
     @torch.no_grad()
