@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
+import torch
 from torch import nn
 
 from mnemoscope.core.errors import Advised, Overtime, UserError, expected
@@ -79,7 +80,7 @@ def understood(
 
 
 class _Watch:
-    """Seconds of the calls of a module, and of its copies, which have the same hooks."""
+    """Seconds of the calls of a module, and of its copies, which have the same hooks (TorchScript takes none)."""
 
     def __init__(self, module: nn.Module) -> None:
         self.seconds: list[float] = []
@@ -91,7 +92,9 @@ class _Watch:
         def ends(*_: Any) -> None:
             self.seconds.append(time.perf_counter() - begun.pop())
 
-        self._marks = module.register_forward_pre_hook(begins), module.register_forward_hook(ends)
+        self._marks: tuple[Any, ...] = ()
+        if not isinstance(module, torch.jit.ScriptModule):
+            self._marks = module.register_forward_pre_hook(begins), module.register_forward_hook(ends)
 
     def __enter__(self) -> _Watch:
         return self

@@ -161,7 +161,7 @@ class Sheet:
                 "baseline": "alphabetic",
                 "fontSize": size * self.unit * (0.7 if up else 1.0),
                 "fontWeight": 700 if bold else 400,
-                **({"angle": angle} if angle else {}),
+                **({"angle": angle % 360} if angle else {}),  # Vega-Lite knows angles from 0 to 360 alone
             }
             place = {"x": {"value": at}, "y": {"value": y - (0.36 * size * self.unit if up else 0.0)}}
             rim = {"stroke": "#ffffff", "strokeWidth": 1.6 * self.unit, "strokeJoin": "round", "fill": "#ffffff"}
