@@ -342,7 +342,10 @@ def test_options_and_bad_calls():
     assert isinstance(ms.adapt(nn.GRU(D, N), "sequence"), AdaptedSequence)
 
 
-@pytest.mark.parametrize("name", ["LSTMCell", "output and state", "memory", "RNN", "dict"])
+_OTHERS = ("output and state", "memory", "RNN", "dict")
+
+
+@pytest.mark.parametrize("name", ["LSTMCell", *(pytest.param(name, marks=pytest.mark.slow) for name in _OTHERS)])
 def test_conformance(name):
     check_network(lambda: adapted(name))
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 from five_networks import NETWORKS, NormedResidual, PairsOfImages, SmallStateSpace, SmallTuringMachine
+from tests.profiles.fake_sections import TRUE, only
 from torch import nn
 
 import mnemoscope as ms
@@ -70,9 +71,18 @@ def test_fit_trains_it_one_by_one_and_many_at_once(cls):
     assert len(runs) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cls", NETWORKS)
 def test_it_is_profiled(cls):
     parts = ms.profile(build(cls), quick=True, full=True).to_dict()["parts"]
+    assert {part["status"] for part in parts.values()} <= {"done", "not applicable"}
+    assert parts["card"]["status"] == "done"
+
+
+@pytest.mark.parametrize("cls", NETWORKS)
+def test_parts_of_its_profile(cls):
+    with only(*(TRUE[name] for name in ("card", "parity", "gradients", "theory"))):
+        parts = ms.profile(build(cls), quick=True, full=True).to_dict()["parts"]
     assert {part["status"] for part in parts.values()} <= {"done", "not applicable"}
     assert parts["card"]["status"] == "done"
 

@@ -53,8 +53,8 @@ def endings(kills: int, tmp_path: Path) -> None:
         assert again == whole
 
 
-def test_three_kills(tmp_path) -> None:
-    endings(3, tmp_path)
+def test_a_kill(tmp_path) -> None:
+    endings(1, tmp_path)
 
 
 @pytest.mark.slow
