@@ -374,6 +374,9 @@ def test_a_limit_is_that_of_each_seed() -> None:
     assert limits(given, {"levels": {"5": [1.0, 0.95, None], "10": [0.95, 0.5, 0.9]}}) == [10, 5, None]
 
 
-def test_a_row_is_placed_by_the_columns_that_say_something() -> None:
+def test_an_exception_is_placed_by_what_tells_it_from_the_other_rows() -> None:
     rule = Holds(claim="c", left="one", relation="<", right=0.0)
-    assert rule.judge([{"case": "x", "m": "", "one": 2.0}], "paper").measured.endswith("against 0 at case=x, one=2.0")
+    row = {"task": "copy", "network": "RNN-orth", "m": "", "one": 2.123456789}
+    others = [{**row, "network": "nnRNN", "m": 1, "one": -1.0}, row]
+    assert rule.judge(others, "paper").measured.endswith("against 0 at network=RNN-orth")
+    assert rule.judge([row], "paper").measured.endswith("against 0")

@@ -53,7 +53,7 @@ STUDY = declared(Study(
     "cheapest by parameters; where it has to be remembered for four steps, eight layers are.",
     scales={
         "smoke": {"widths": (5,), "units": 10, "seeds": 1, "epochs": 1, "patience": 1},
-        "laptop": {"widths": (10, 20, 40), "units": 160, "seeds": 1, "epochs": 200, "patience": 200},
+        "laptop": {"widths": (10, 20, 40), "units": 160, "seeds": 1, "epochs": 100, "patience": 100},
         "paper": {"widths": (*range(5, 31, 5), 40, 45, 50, 60, 80), "units": 640, "seeds": 5, "epochs": 1000,
                   "patience": 400},
     },

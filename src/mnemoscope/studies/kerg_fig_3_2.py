@@ -61,7 +61,7 @@ STUDY = declared(Study(
                              "task_settings": {"side": 4, "recipe": "kerg"}, "stand_in": True}},
         "laptop": {"copy": {"iterations": 1000, "validate_every": 50, "validation_size": 100, "test_size": 1000,
                             "seeds": 3, "batch_size": 10, "task_settings": {"delay": 200}},
-                   "pmnist": {"iterations": 1200, "validate_every": 300, "seeds": 3, "batch_size": 100, "units": 64,
+                   "pmnist": {"iterations": 800, "validate_every": 200, "seeds": 3, "batch_size": 100, "units": 64,
                               "rates": (5e-4, 2e-3), "task_settings": {"side": 14, "recipe": "kerg"}}},
         "paper": {"copy": {"iterations": 10000, "validate_every": 100, "seeds": 5, "batch_size": 10,
                            "task_settings": {"delay": 200}},

@@ -176,7 +176,7 @@ def _words(card: _Card) -> str:
     facts = result.facts
     cut = study.shortened(result.scale)
     how = (
-        f"{result.scale} scale, {facts['runs']}, {facts['date']}, mnemoscope {facts['mnemoscope']}, {facts['machine']}"
+        f"{result.scale} scale, runs: {facts['runs']}, {facts['date']}, mnemoscope {facts['mnemoscope']}, {facts['machine']}"
     ) + (f"; cut: {cut}" if cut else "")
     return (
         f"## {study.name}: {study.title}\n\n{picture}"

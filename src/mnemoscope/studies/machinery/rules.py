@@ -133,11 +133,11 @@ class Holds(Rule):
         count = f"held in {sum(held)} of {len(held)} cases"
         if self.relation in (">=", "<="):
             equal = sum(row[self.left] == _value(row, self.right) for row in rows)
-            count += f", attained with equality in {equal}"
+            count += f", attained with equality in {equal}" if equal else ""
         apart = next((row for row, good in zip(rows, held, strict=True) if not good), None)
         if apart is not None:
             found, asked = (number(_value(apart, side)) for side in (self.left, self.right))
-            count += f"; first exception: {self.name(self.left)} {found} against {asked}{_place(apart)}"
+            count += f"; first exception: {self.name(self.left)} {found} against {asked}{_place(apart, rows)}"
         good = "trend reproduced at smaller scale" if self.scaled and scale != "paper" else "reproduced"
         return count, good if all(held) else self.otherwise
 
@@ -383,8 +383,11 @@ def _value(row: Row, side: float | str) -> Any:
     return row[side] if isinstance(side, str) else side
 
 
-def _place(row: Row) -> str:
-    """Return where a row stands: its first columns that are numbers or words, which are the settings of its run."""
-    shown = [f"{name}={value}" for name, value in row.items() if isinstance(value, int | float | str) and value != ""]
-    short = [text for text in shown if len(text) < 16]  # a setting is short, a result has many digits
-    return f" at {', '.join(short[:4])}" if short else ""
+def _place(row: Row, rows: Sequence[Row]) -> str:
+    """Return what tells a row from the others judged with it: the first of its settings that not all of them share."""
+    shown = []
+    for name, value in row.items():
+        most = 24 if isinstance(value, str) else 8 if isinstance(value, int | float) else 0
+        if 0 < len(str(value)) <= most and any(other.get(name) != value for other in rows):  # results have more digits
+            shown.append(f"{name}={value}")
+    return f" at {', '.join(shown[:4])}" if shown else ""
