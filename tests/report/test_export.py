@@ -209,10 +209,10 @@ def test_names_of_bars_find_room():
 
     alone = bars(["one", "two"], [1.0, None], [None, 2.0])
     assert (alone.abreast(), bars(["one"], [1.0], [2.0]).abreast()) == (1, 2)
-    long = [f"a rather long name {i}" for i in range(6)]
-    written = drawn(bars(long, [1.0] * 6))
-    assert set(long[1:]) <= set(texts(written))  # the first has less room to its left
-    assert sum("rotate(-32" in (node.get("transform") or "") for node in written.iter(f"{SVG}text")) >= 6
+    for names, angle in (["ab", *["a long name"] * 5], 32), ([f"a long name {i}" for i in range(6)], 60):
+        written = drawn(bars(names, [1.0] * 6))
+        assert set(names) <= set(texts(written))  # the first has the least room to its left
+        assert sum(f"rotate(-{angle}" in (node.get("transform") or "") for node in written.iter(f"{SVG}text")) >= 6
 
 
 EMPTY = [

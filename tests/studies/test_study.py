@@ -320,7 +320,7 @@ def test_the_gallery_is_drawn_from_result_files(tmp_path: Path) -> None:
     heading = "#ziv-theorem-1-depth-and-the-memory-of-arithmetic-circuits"
     assert f"| Ziv | {counts} | [ziv-theorem-1]({heading}) |" in overview
     assert all(f"- {caveat}" in overview for caveat in study.caveats)
-    assert "in the 1 studies that recorded it" in overview
+    assert "recorded processor time as well (1 of 1)" in overview
     declared_since = replace(study, scales={**study.scales, "smoke": {**study.settings("smoke"), "seeds": 9}})
     draw_gallery(tmp_path / "gallery", lambda name: declared_since)
     assert "- Other settings are declared by now (seeds):" in (tmp_path / "gallery" / "README.md").read_text()

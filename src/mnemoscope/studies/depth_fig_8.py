@@ -50,7 +50,8 @@ def _panel(column: str, axis: str, **more: Any) -> CurvesOf:
         name=f"error-by-{column}", title=f"Error by {axis}", x=column, y="errors", by="entry", x_title=axis,
         y_title="test error (MSE)", log_x=column == "parameters",
         alt=f"Test error on parity against {axis}, one curve for each network and depth.",
-        how="Mean over seeds, band from the least to the largest; weights of the best validation.", **more,
+        how="Tanh in the recurrence or in depth only, L layers. Mean over seeds, band from the least to the largest; "
+        "weights of the best validation.", **more,
     )  # fmt: skip
 
 
@@ -88,9 +89,8 @@ STUDY = declared(Study(
             "error, mean": "error", "least": lambda row: min(row["errors"]),
             "largest": lambda row: max(row["errors"])}),
     ),
-    entries={"recurrent1": "tanh in the recurrence, depth 1", "recurrent2": "depth 2", "recurrent4": "depth 4",
-             "recurrent8": "depth 8", "depth1": "tanh in depth, depth 1", "depth2": "in depth, depth 2",
-             "depth4": "in depth, depth 4", "depth8": "in depth, depth 8", "2rnn1": "linear 2RNN"},
+    entries={**{f"recurrent{depth}": f"recurrent, L = {depth}" for depth in (1, 2, 4, 8)},
+             **{f"depth{depth}": f"in depth, L = {depth}" for depth in (1, 2, 4, 8)}, "2rnn1": "linear 2RNN"},
     subjects=9,
     methods="Networks learned the running product of the signs of five standard normal inputs, each for itself, on "
     "10,000 sequences of 20 steps (2,000 each for validation and test): Adam at 1e-3, batches of 128, at most {epochs} "

@@ -68,7 +68,7 @@ STUDY = declared(Study(
     ),
     displays=(
         CurvesOf(name="copy", title="The copy task, T = 200, 18.9K parameters", x="step", y="loss", by="network",
-                 x_title="updates", y_title="cross entropy", log_y=True, points=False, decades=4,
+                 x_title="updates", y_title="cross entropy", log_y=True, points=False, decades=7,
                  where={"task": "copy", "kind": "curve"}, section="Copy task",
                  alt="Cross entropy on the copy task against updates at equal parameters, one curve for each network.",
                  how="Mean over the seeds on validation, band from the least to the largest."),

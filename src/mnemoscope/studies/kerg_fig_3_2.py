@@ -79,7 +79,7 @@ STUDY = declared(Study(
     displays=(
         CurvesOf(name="copy", title="The copy task, T = 200, 128 units", x="step", y="loss", by="network",
                  x_title="updates",
-                 y_title="cross entropy", log_y=True, points=False, decades=4, where={"task": "copy", "kind": "curve"},
+                 y_title="cross entropy", log_y=True, points=False, decades=7, where={"task": "copy", "kind": "curve"},
                  marks=_base, section="Copy task",
                  alt="Cross entropy on the copy task against updates, one curve for each network.",
                  how="Mean over the seeds on validation, band from the least to the largest."),

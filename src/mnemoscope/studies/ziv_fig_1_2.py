@@ -67,7 +67,7 @@ STUDY = declared(Study(
             "network": "network", "width": "n", "distance": "end", "over that after a fiftieth": "growth",
             "test accuracy": lambda row: min(row["score"])}),
     ),
-    entries={"full": "full capacity", "scornn": "scoRNN", "projected": "full capacity, projected"}, subjects=2,
+    entries={"full": "full capacity", "scornn": "scoRNN", "projected": "projected back"}, subjects=2,
     methods="Networks of {width} units read permuted MNIST of {side} x {side} pixels (published: 28 x 28; width and "
     "steps are not given) for {iterations} steps of RMSprop at 1e-3, a tenth of it for recurrent matrices, in "
     "batches of 128, {seeds} seeds. The full-capacity network moves by V <- V cayley(A) in single precision, as "

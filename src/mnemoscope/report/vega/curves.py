@@ -104,8 +104,10 @@ def _scales(
     low, high = padded((v for v in ys if drawable(v, drawing.log_y)), log=drawing.log_y, decades=drawing.decades)
     y = Scale(low, high, (_HEIGHT - _TOP - _FOOT) * sheet.unit, 0.0, drawing.log_y)
     left = 5 * sheet.unit + max((sheet.wide(text) for _, text in y.ticks(5)), default=0.0)
-    names = [shown[series.entry].name for series, _ in lines] + [mark.label for mark, _ in bounds if mark.kind == "xy"]
-    wide = max((sheet.wide(name) for name in names), default=0.0) if len(names) > 1 else 0.0
+    who = [shown[series.entry] for series, _ in lines]
+    names = [sheet.wide(one.name, bold=one.subject) for one in who]
+    names += [sheet.wide(mark.label) for mark, _ in bounds if mark.kind == "xy"]
+    wide = max(names) if len(names) > 1 else 0.0
     right = min(wide + 12 * sheet.unit, sheet.names * sheet.unit)
     known = [v for v in xs if drawable(v, drawing.log_x)]
     first, last = (min(known), max(known)) if known else (1.0, 10.0)
@@ -209,12 +211,12 @@ def _names(ends: Sequence[_End], x: Scale, y: Scale, right: float, sheet: Sheet)
         if abs(place - end.y) > 2.5 * unit or end.x < x.end - 4 * unit:
             ends_of_rule = (end.x + 1.5 * unit, end.y, x.end + 6.5 * unit, place)
             found.append(sheet.rule(ends_of_rule, colour=end.colour, width=0.5))
-        name = sheet.short(end.name, right - 9 * unit)
+        name = sheet.short(end.name, right - 9 * unit, bold=end.bold)
         found += sheet.text(x.end + 8 * unit, place + 2.4 * unit, name, colour=end.colour, bold=end.bold)
     taken: list[tuple[float, float, float]] = []
     for end in early:
         left = end.x + 3 * unit
-        box = (left, left + sheet.wide(end.name))
+        box = (left, left + sheet.wide(end.name, bold=end.bold))
         tries = (end.y - (4 + k * _GAP) * unit for k in range(6))
         free = next((place for place in tries if not _is_taken(taken, box, place, 7 * unit)), None)
         if free is not None:

@@ -50,7 +50,8 @@ def _panel(
     unit = sheet.unit
     x, y, scale = left + side / 2, top + side / 2, side / 2 / reach
     found = [sheet.marker_at(who.look, left + 4 * unit, top - 5.5 * unit, 0.5)]
-    found += sheet.text(left + 10 * unit, top - 3 * unit, sheet.short(who.name, side - 10 * unit), bold=who.subject)
+    name = sheet.short(who.name, side - 10 * unit, bold=who.subject)
+    found += sheet.text(left + 10 * unit, top - 3 * unit, name, bold=who.subject)
     for ends in ((left, y, left + side, y), (x, top, x, top + side)):
         found.append(sheet.rule(ends, colour=FAINT, width=0.5))
     for radius, label in radii:

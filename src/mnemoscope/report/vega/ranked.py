@@ -14,15 +14,18 @@ __all__ = ["draw_bars", "draw_ranked"]
 
 _TOP, _STEP, _FOOT = 24.0, 13.0, 14.0
 _HEIGHT, _BAR_TOP, _BAR_FOOT, _LINE = 172.0, 20.0, 30.0, 9.0
-_SLANT = math.radians(32)
+_SLANTS = (32, 60)  # degrees, of which the first that cuts no name is taken
+_NAME = 96.0  # points for one, at most
 
 
 def draw_ranked(drawing: Ranked, shown: Mapping[str, Named], sheet: Sheet) -> Picture:
     """Return the picture of a ranking."""
     rows, unit = _ordered(drawing), sheet.unit
     height = (_TOP + _STEP * max(1, len(rows)) + _FOOT) * unit
-    left = 14 * unit + min(max((sheet.wide(shown[row.entry].name) for row in rows), default=0.0), 70.0 * unit)
-    right = 8 * unit + max((sheet.wide(row.text()) for row in rows), default=0.0)
+    bold = [shown[row.entry].subject for row in rows]
+    names = (sheet.wide(shown[row.entry].name, bold=one) for row, one in zip(rows, bold, strict=True))
+    left = 14 * unit + min(max(names, default=0.0), 70.0 * unit)
+    right = 8 * unit + max((sheet.wide(row.text(), bold=one) for row, one in zip(rows, bold, strict=True)), default=0.0)
     known = [v for row in rows for v in (row.value, row.lower, row.upper)] + [mark.value for mark in drawing.marks]
     low, high = padded(
         (v for v in known if v is not None and drawable(v, drawing.log)), log=drawing.log, decades=drawing.decades
@@ -62,7 +65,8 @@ def _row(row: Value, who: Named, x: Scale, middle: float, sheet: Sheet) -> list[
     colour, unit = who.look.light, sheet.unit
     base = middle + 2.4 * unit
     found = [sheet.marker_at(who.look, 4 * unit, middle, 0.5)]
-    found += sheet.text(11 * unit, base, sheet.short(who.name, x.start - 13 * unit), bold=who.subject)
+    name = sheet.short(who.name, x.start - 13 * unit, bold=who.subject)
+    found += sheet.text(11 * unit, base, name, bold=who.subject)
     found += sheet.text(sheet.width - unit, base, row.text(), align="right", bold=who.subject)
     if row.value is None or not drawable(row.value, x.log):
         return found
@@ -119,11 +123,15 @@ def _group_names(
         for at, text in zip(places, groups, strict=True):
             found += sheet.text(at, bottom + 9 * sheet.unit, text, align="center", colour=SOFT)
         return found, 0.0
-    room = 80 * sheet.unit
+    most = _NAME * sheet.unit
+    flat = {angle: math.cos(math.radians(angle)) for angle in _SLANTS}
+    wide = [min(sheet.wide(text), most) for text in groups]
+    fits = (one for one in _SLANTS if all(w * flat[one] <= at + left for w, at in zip(wide, places, strict=True)))
+    angle = next(fits, _SLANTS[-1])
     for at, text in zip(places, groups, strict=True):
-        words = sheet.short(text, min(room, (at + left) / math.cos(_SLANT)))
-        found += sheet.text(at, bottom + 8 * sheet.unit, words, align="right", colour=SOFT, angle=-math.degrees(_SLANT))
-    return found, min(widest, room) * math.sin(_SLANT)
+        words = sheet.short(text, min(most, (at + left) / flat[angle]))
+        found += sheet.text(at, bottom + 8 * sheet.unit, words, align="right", colour=SOFT, angle=-angle)
+    return found, max(wide) * math.sin(math.radians(angle))
 
 
 def _legend_lines(drawing: Bars, shown: Mapping[str, Named], width: float, sheet: Sheet) -> list[list[Named]]:
@@ -131,7 +139,7 @@ def _legend_lines(drawing: Bars, shown: Mapping[str, Named], width: float, sheet
     lines: list[list[Named]] = [[]]
     used = 0.0
     for who in [shown[one.entry] for one in drawing.series] if len(drawing.series) > 1 else []:
-        wide = sheet.wide(who.name) + 16 * sheet.unit
+        wide = sheet.wide(who.name, bold=who.subject) + 16 * sheet.unit
         if lines[-1] and used + wide > width:
             lines.append([])
             used = 0.0
@@ -148,7 +156,7 @@ def _legend(lines: Sequence[Sequence[Named]], width: float, sheet: Sheet) -> lis
         at, base = width, -(3 + _LINE * number) * unit
         for who in reversed(line):
             found += sheet.text(at, base, who.name, align="right", bold=who.subject)
-            at -= sheet.wide(who.name) + 6 * unit
+            at -= sheet.wide(who.name, bold=who.subject) + 6 * unit
             found.append(sheet.marker_at(who.look, at, base - 2.5 * unit, 0.5))
             at -= 10 * unit
     return found

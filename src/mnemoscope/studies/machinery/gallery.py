@@ -127,16 +127,17 @@ def _head(cards: Sequence[_Card]) -> str:
     """Return what stands above the cards: what this is, what all of it took, and the verdicts by document."""
     results = [card.result for card in cards]
     elapsed = duration(sum(result.seconds for result in results))
-    known = [result.processor_seconds for result in results if result.processor_seconds is not None]
-    processor = f"{duration(sum(known))} of processor time in the {len(known)} studies that recorded it"
+    known = [(one.seconds, one.processor_seconds) for one in results if one.processor_seconds is not None]
+    clock, processor = (duration(sum(times)) for times in zip(*known, strict=True)) if known else ("0 s", "0 s")
     return (
         f"# Gallery\n\nPublished results, run again: {len(cards)} studies, each with the claim, what was measured and "
         "a verdict whose rule was fixed before the runs. All of it is drawn from the result files in this folder by "
         "`mnemoscope study gallery docs/gallery`, which also writes a page for each study, with every figure, table "
         "and rule, for any browser, without a network.\n\n"
-        f"Added up over the studies, runs that several share in each of them, this took {elapsed} of computing by the "
-        f"clock, on machines that did other work too, and {processor}. Claims by document; those that begin with "
-        f"'Ours' are counted too:\n\n{_overview(cards)}\n"
+        f"Times are those of the runs, by the clock, on two cores that did other work too: {elapsed} in all, runs that "
+        f"several studies share counted in each. Studies that recorded processor time as well ({len(known)} of "
+        f"{len(cards)}) took {clock} by the clock and {processor} of it, on one core. Claims by document; those that "
+        f"begin with 'Ours' are counted too:\n\n{_overview(cards)}\n"
     )
 
 
