@@ -176,9 +176,8 @@ def _words(card: _Card) -> str:
     caveats = "".join(f"- {caveat}\n" for caveat in study.caveats)
     facts = result.facts
     cut = study.shortened(result.scale)
-    how = (
-        f"{result.scale} scale, runs: {facts['runs']}, {facts['date']}, mnemoscope {facts['mnemoscope']}, {facts['machine']}"
-    ) + (f"; cut: {cut}" if cut else "")
+    how = f"{result.scale} scale, runs: {facts['runs']}, {facts['date']}, mnemoscope {facts['mnemoscope']}, "
+    how += facts["machine"] + (f"; cut: {cut}" if cut else "")
     return (
         f"## {study.name}: {study.title}\n\n{picture}"
         f"*{study.source}.* {study.claim}\n\n"
