@@ -117,6 +117,43 @@ def test_what_forward_writes_is_found():
     assert "written by forward outside the state" in str(found)
 
 
+class KeepsTimeFirst(Keeps):
+    """The same for inputs (time, batch, 2), which nothing says."""
+
+    def forward(self, x):
+        return super().forward(x.transpose(0, 1)).transpose(0, 1)
+
+
+def test_the_order_of_axes_is_found_where_nothing_says_it():
+    found = state_inventory(KeepsTimeFirst())
+    row = found.names.index("memory")
+    assert (found.shapes[row], found.growth[row], found.read[row]) == ((4,), 0, 4)
+
+
+class Caches(nn.Module):
+    """Attention to a cache of keys and values that it returns and takes back, longer at every step."""
+
+    def __init__(self):
+        super().__init__()
+        self.maps = nn.Linear(2, 12)
+
+    def forward(self, x, cache=None):
+        q, *new = self.maps(x).chunk(3, -1)
+        k, v = new if cache is None else (torch.cat([old, each]) for old, each in zip(cache, new, strict=True))
+        hidden = torch.ones(len(q), len(k), dtype=torch.bool).triu(len(k) - len(q) + 1)
+        weights = torch.einsum("tbd,sbd->bts", q, k).masked_fill(hidden, -torch.inf).softmax(-1)
+        return torch.einsum("bts,sbd->tbd", weights, v), (k, v)
+
+
+def test_a_state_that_a_stranger_lets_grow_is_listed():
+    found = state_inventory(Caches())
+    assert found.names == ("returned[1][0]", "returned[1][1]")
+    assert found.growth.tolist() == [1, 1]
+    assert found.shapes == ((8, 4), (8, 4))
+    assert not found.outside.any()
+    assert "must keep its size" in str(found)
+
+
 def test_a_block_without_a_state_carries_nothing():
     block = ms.adapt(nn.Linear(2, 3), kind="sequence")
     assert str(state_inventory(block)) == "it carries nothing from step to step"

@@ -16,7 +16,7 @@ from torch.utils._pytree import keystr, tree_flatten_with_path
 from mnemoscope.core.errors import UserError, positive_int
 from mnemoscope.core.result import Result, result
 from mnemoscope.measures.dynamics import Dynamics, few_threads
-from mnemoscope.measures.inventory.written import Written, written_by_forward
+from mnemoscope.measures.inventory.written import Written, grown_states, written_by_forward
 from mnemoscope.measures.registry import Cost, measure
 from mnemoscope.measures.trajectory import drive
 from mnemoscope.nn.network import Network
@@ -98,7 +98,8 @@ class StateInventory(Result):
         grows = [f"{name} grows as T^{p:.2g}" for name, p in zip(self.names, self.growth, strict=True) if p > 0]
         size = f"state = {self._product()} real numbers ({int(self.bits.sum()):,} bits)"
         following = int(self.read[self.read > 0].sum())
-        said = [f"{size}, of which {self.ever_read:,} are ever read, {following:,} by the next output", *grows]
+        looked = f", of which {self.ever_read:,} are ever read, {following:,} by the next output"
+        said = [size + (looked if (self.read >= 0).any() else ""), *grows]
         hidden = [name for name, outside in zip(self.names, self.outside, strict=True) if outside]
         if hidden:
             said.append(f"{', '.join(hidden)} written by forward outside the state")
@@ -204,7 +205,8 @@ def state_inventory(
     if refusal is not None and not written:
         raise refusal
     if not isinstance(adapted, Recurrent):
-        return _result([], written, None, unread=getattr(adapted, "unread", ""))
+        unread = getattr(adapted, "unread", "")
+        return _result([], written, None, unread=unread, grown=grown_states(adapted) if unread else ())
     subject: Any = network if isinstance(network, Dynamics) else adapted
     size = 0 if adapted.grows else Dynamics.of(subject, _WHAT, differentiable=False).size
     steps = int(np.clip(size, *_STEPS)) if horizon is None else positive_int("horizon", horizon)
@@ -338,15 +340,16 @@ def _result(
     *,
     room: bool = False,
     unread: str = "",
+    grown: tuple[Written, ...] = (),
 ) -> StateInventory:
     """Put everything together; of a memory with room to grow nothing is called droppable: it is not full yet."""
-    counted = [leaf.numbers for leaf in leaves]
+    counted, beside = [leaf.numbers for leaf in leaves], (*grown, *written)
     rows: dict[str, list[int]] = {name: [] for name in ("read", "used", "still", "copies")}
     for name, row in rows.items():
         parts = () if looked is None else torch.split(getattr(looked, name), counted)
         row += [int(part.sum()) if leaf.counts else -1 for leaf, part in zip(leaves, parts, strict=True)]
-        row += [0 if name in ("still", "copies") else -1 if each.read is None else each.read for each in written]
-    outer = [_Leaf(each.name, each.before, each.axis, each.before.dtype, (each.before, each.after)) for each in written]
+        row += [0 if name in ("still", "copies") else -1 if each.read is None else each.read for each in beside]
+    outer = [_Leaf(each.name, each.before, each.axis, each.before.dtype, (each.before, each.after)) for each in beside]
     whole = [*leaves, *outer]
     drop = torch.zeros(0) if looked is None or room else ~looked.used | looked.still | looked.copies
     return StateInventory(
@@ -364,7 +367,7 @@ def _result(
         numbers=np.array([leaf.numbers for leaf in whole], dtype=int),
         bits=np.array([leaf.bits for leaf in whole], dtype=int),
         growth=np.array([leaf.growth for leaf in whole], dtype=float),
-        outside=np.array([False] * len(leaves) + [True] * len(outer), dtype=bool),
+        outside=np.array([False] * (len(leaves) + len(grown)) + [True] * len(written), dtype=bool),
         **{name: np.array(row, dtype=int) for name, row in rows.items()},
         droppable=drop.nonzero().flatten().cpu().numpy(),
         unread=unread,

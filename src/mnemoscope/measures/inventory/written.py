@@ -12,21 +12,23 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
 from mnemoscope.core.errors import UserError
+from mnemoscope.nn.adapt.adapted import AdaptedSequence
+from mnemoscope.nn.adapt.causality import mixes
 from mnemoscope.nn.adapt.sizes import input_widths
 
-__all__ = ["Written", "written_by_forward"]
+__all__ = ["Written", "grown_states", "written_by_forward"]
 
 _STEPS, _BATCH = 8, 3
 
 
 @dataclass(frozen=True)
 class Written:
-    """A tensor that calls of forward change, and that so carries something from one to the next.
+    """A tensor that calls of forward change, or make longer, and that so carries something from one to the next.
 
     Attributes
     ----------
     name
-        Of the buffer or attribute.
+        Of the buffer or attribute, or its place in what is returned.
     before, after
         It after a call on 8 steps, and after one on 16.
     axis
@@ -94,9 +96,11 @@ def _caller(module: nn.Module) -> Caller:
     like = next((p for p in module.parameters() if p.is_floating_point()), torch.zeros(()))
     shape = tuple(getattr(module, "input_shape", ()))
     widths = [shape] if shape else [(width.size,) for width in input_widths(module, None)]
-    batch_first = bool(getattr(module, "batch_first", True))
+    stated = getattr(module, "batch_first", None)
 
     def caller(width: tuple[int, ...], steps: bool) -> Caller:
+        batch_first = stated if isinstance(stated, bool) else not (steps and _goes_along_first(module, width, like))
+
         def call(owner: nn.Module, length: int, seed: int, batch: int = _BATCH) -> Any:
             order = (batch, length) if batch_first else (length, batch)
             size = (*(order if steps else (batch,)), *width)
@@ -120,6 +124,40 @@ def _caller(module: nn.Module) -> Caller:
     raise UserError(
         f"state_inventory needs a module that can be called on a sequence, got {type(module).__name__}: {reason}"
     )
+
+
+def _goes_along_first(module: nn.Module, width: tuple[int, ...], like: Tensor) -> bool:
+    """Whether time is the first axis of what a module reads: outputs depend on others along it, not along the second.
+
+    Each call is of a copy, since the module keeps something.
+    """
+    generator = torch.Generator().manual_seed(0)
+    x, other = (torch.randn(_STEPS, _STEPS + 1, *width, generator=generator).to(like) for _ in range(2))
+
+    def run(inputs: Tensor) -> Tensor:
+        found = next(each for each in tree_leaves(copy.deepcopy(module)(inputs)) if isinstance(each, Tensor))
+        return found.flatten(2)
+
+    try:
+        with torch.no_grad():
+            return mixes(run, x, other, axis=0) and not mixes(run, x, other, axis=1)
+    except Exception:  # a stranger's forward may fail as it likes, or answer with anything
+        return False
+
+
+def grown_states(network: AdaptedSequence) -> tuple[Written, ...]:
+    """Find what a module returns beside its output that is longer after longer sequences: a state that grows."""
+    twin = copy.deepcopy(network).eval()
+    like = next((p for p in twin.parameters() if p.is_floating_point()), torch.zeros(()))
+
+    def beside(steps: int, batch: int) -> dict[str, Tensor]:
+        with torch.no_grad():
+            return twin.beside_output(torch.zeros(steps, batch, *twin.input_shape).to(like))
+
+    short, long, wide = beside(_STEPS, _BATCH), beside(2 * _STEPS, _BATCH), beside(_STEPS, _BATCH + 1)
+    axes = {name: _axis(short[name].shape, wide[name].shape) for name in short if name in long and name in wide}
+    found = (Written(name, short[name], long[name], axis, None) for name, axis in axes.items() if axis >= 0)
+    return tuple(each for each in found if each.after.numel() > each.before.numel())
 
 
 def _read(module: nn.Module, name: str, axis: int, call: Caller) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,12 +25,16 @@ Rows = list[tuple[str, slice]]
 
 _HIDDEN = 1e-6
 """Share of the difference below which it counts as hidden."""
+_STAYS = 1e-3
+"""Share above which it counts as still there."""
 _LARGE = 1e6
 """A gate so far from zero is open or shut, and nothing between."""
 
 _MATRIX = r"[wuvbWUVRB]|weight|bias|kernel|linear|lin|fc"
 _NO_GATE = re.compile(rf"{_MATRIX}|ih|hh|x|h|gate|cell|rnn|module|l?\d+|input|hidden")
-_SHORT = re.compile(r"(?:[WUVRbwuv]|[xh]2|[xh](?=[a-z]$))_?([a-z]+)")
+_SHORT = re.compile(r"(?:[WUVRbwuv](?:[xhi](?=[a-z]$))?|[xh]2|[xh](?=[a-z]$))_?([a-z]+)")
+_SIDE = re.compile(r"[WUVRbwuv][xhi]")
+"""What a gate makes of its input or of its state, where another word says which gate: ``wx_r`` and ``wh_r``."""
 _BOTH = re.compile(r"[ih]([a-z])")
 _TORCH = {3: "rzn", 4: "ifgo"}
 """Gates of torch's GRU and LSTM, in the order of their rows."""
@@ -57,7 +62,7 @@ def gates_of(weights: Mapping[str, Tensor], hidden: int) -> dict[str, Rows]:
 
 def _gate_name(name: str) -> str:
     words = [word for word in re.split(r"[._]", name) if word]
-    kept = []
+    kept, sides = [], list[str]()
     for k, word in enumerate(words):
         near = words[max(k - 1, 0) : k] + words[k + 1 : k + 2]
         beside = any(re.fullmatch(_MATRIX, each) for each in near)  # W_if and b_if, or `self.hf = nn.Linear(..)`
@@ -67,6 +72,8 @@ def _gate_name(name: str) -> str:
             kept.append(both[1])
         elif not _NO_GATE.fullmatch(word):
             kept.append(short[1] if short else word)
+            sides += [kept[-1]] if _SIDE.fullmatch(word) else []
+    kept = [word for word in kept if word not in sides] or kept
     letters = [word for word in words if re.fullmatch(r"[uvwb]", word)]  # W_u, b_u, u.weight: an update gate
     place, _, last = name.rpartition(".")  # `self.gate = nn.Linear(..)`: its weight and bias belong together
     whole = place if place and last in ("weight", "bias") else name
@@ -84,11 +91,14 @@ class Found(NamedTuple):
         Whether it takes all of them at once.
     remaining
         For every gate the share of the difference that is left when it is silenced.
+    weights
+        Which weight of a gate does it alone, where silencing all of the gate shuts off others with it.
     """
 
     gates: tuple[str, ...]
     together: bool
     remaining: dict[str, float]
+    weights: tuple[str, ...] = ()
 
 
 class Pair:
@@ -145,20 +155,26 @@ class Pair:
         alive = bool(y.isfinite().all()) and relative(moved, y) > _HIDDEN and float(y.abs().max()) > 1e-9
         return self._gap(self.starts[start]) / max(self.whole[start], 1e-300) if alive else float("inf")
 
-    def matters(self, gate: str, now: Mapping[str, Tensor], start: int) -> bool:
-        """Say whether a gate still changes the outputs, with the weights that are there now."""
-        state = self.starts[start][0]
+    def clean(self, silenced: Rows, now: Mapping[str, Tensor], start: int) -> bool:
+        """Say whether every other weight still changes the outputs, with the weights that are there now."""
+        state, gone = self.starts[start][0], {(name, part.start) for name, part in silenced}
         before = forward(self.one, self.x, state)[0]
-        for name, part in self.gates[gate]:
+        for name, part in (each for rows in self.gates.values() for each in rows):
+            if (name, part.start) in gone:
+                continue
             self.weights[name][part] *= 0.5
-        after = forward(self.one, self.x, state)[0]
-        for name, value in now.items():
-            self.weights[name].copy_(value)
-        return relative(after, before) > _HIDDEN
+            after = forward(self.one, self.x, state)[0]
+            self.weights[name].copy_(now[name])
+            if relative(after, before) <= _HIDDEN:
+                return False
+        return True
 
 
-def _silent(kept: Mapping[str, Tensor], rows: Rows) -> Iterator[dict[str, Tensor]]:
-    """Give the weights with a gate silenced: at zero, at either end for each unit, and at one end for all of them."""
+def _silent(kept: Mapping[str, Tensor], rows: Rows) -> Iterator[tuple[dict[str, Tensor], bool]]:
+    """Give the weights with a gate silenced: at zero, at either end for each unit, and at one end for all of them.
+
+    And whether that holds it where it is, whatever comes.
+    """
     biases = [k for k, (name, _) in enumerate(rows) if kept[name].dim() == 1]
     for factor, bias in ((0.0, 0.0), (_LARGE, 0.0), *(((0.0, _LARGE), (0.0, -_LARGE)) if biases else ())):
         changed = {name: each.clone() for name, each in kept.items()}
@@ -167,34 +183,58 @@ def _silent(kept: Mapping[str, Tensor], rows: Rows) -> Iterator[dict[str, Tensor
         if bias:
             name, part = rows[biases[0]]
             changed[name][part] = bias
-        yield changed
+        yield changed, not factor
 
 
 @torch.no_grad()
 def where_they_differ(pair: Pair) -> Found:
-    """Find the gates with which the difference goes, while all other gates still do something.
+    """Find the gates with which the difference goes, while all other weights still do something.
 
-    Where no gate alone does that, two at once are silenced: they may have been exchanged, or made of one another. A
-    gate that hides the difference only by shutting off others with it counts where there is nothing better.
+    Where no gate alone does that, one of its weights may; else two gates at once are silenced: they may have been
+    exchanged, or made of one another. A gate that hides the difference only by shutting off others with it counts where
+    there is nothing better, and not where the difference stays when it is held otherwise.
     """
     remaining: dict[str, float] = {}
     clean, hidden = [], []
     for gate, rows in pair.gates.items():
         shares = [1.0]
-        for changed in _silent(pair.kept, rows):
+        for changed, _ in _silent(pair.kept, rows):
             pair.set(changed)
             for start in range(len(pair.starts)):
                 share = pair.hides(start)
                 shares.append(share)
                 if share < _HIDDEN:
                     hidden.append(gate)
-                    others = (each for each in pair.gates if each != gate)
-                    if all(pair.matters(each, changed, start) for each in others):
-                        clean.append(gate)
+                    clean += [gate] if gate not in clean and pair.clean(rows, changed, start) else []
         remaining[gate] = min(shares)
-    two = () if clean else _exchanged(pair, hidden)
+    alone = () if clean else _alone(pair)
+    two = () if clean or alone else _exchanged(pair, hidden)
+    found = clean or [gate for gate, _ in alone] or two
+    gates = found or [gate for gate in hidden if not _stays(pair, gate)] or hidden
     pair.set(pair.kept)
-    return Found(tuple(dict.fromkeys(clean)) or two or tuple(dict.fromkeys(hidden)), bool(two), remaining)
+    return Found(tuple(dict.fromkeys(gates)), bool(two), remaining, tuple(name for _, name in alone))
+
+
+def _alone(pair: Pair) -> list[tuple[str, str]]:
+    """Return each weight, after its gate, that hides the difference when it alone is zero."""
+    found = []
+    for gate, rows in pair.gates.items():
+        for row in rows if len(rows) > 1 else ():
+            changed, _ = next(_silent(pair.kept, [row]))
+            pair.set(changed)
+            if any(pair.hides(k) < _HIDDEN and pair.clean([row], changed, k) for k in range(len(pair.starts))):
+                found.append((gate, row[0]))
+    return found
+
+
+def _stays(pair: Pair, gate: str) -> bool:
+    """Say whether the difference is there with a gate held somewhere, and all other weights at work."""
+    for changed, held in _silent(pair.kept, pair.gates[gate]):
+        pair.set(changed)
+        for start in range(len(pair.starts) if held else 0):
+            if _STAYS < pair.hides(start) < math.inf and pair.clean(pair.gates[gate], changed, start):
+                return True
+    return False
 
 
 def _exchanged(pair: Pair, hidden: Sequence[str]) -> tuple[str, ...]:
@@ -202,10 +242,9 @@ def _exchanged(pair: Pair, hidden: Sequence[str]) -> tuple[str, ...]:
     for two in combinations((each for each in pair.gates if each not in hidden), 2):
         if len(pair.gates) < 3:
             break
-        changed = next(_silent(pair.kept, [rows for gate in two for rows in pair.gates[gate]]))
+        rows = [row for gate in two for row in pair.gates[gate]]
+        changed, _ = next(_silent(pair.kept, rows))
         pair.set(changed)
-        others = [each for each in pair.gates if each not in two]
-        for start in range(len(pair.starts)):
-            if pair.hides(start) < _HIDDEN and all(pair.matters(each, changed, start) for each in others):
-                return two
+        if any(pair.hides(k) < _HIDDEN and pair.clean(rows, changed, k) for k in range(len(pair.starts))):
+            return two
     return ()

@@ -44,6 +44,8 @@ class ReferenceParity(Result):
         Whether it takes two of them at once, as where they were exchanged; else each alone does.
     remaining
         For every gate the share of the difference that is left when it is silenced.
+    weights
+        Which weights of these gates do it alone, where silencing all of a gate shuts off others with it.
     """
 
     measure: ClassVar[str] = "parity"
@@ -54,6 +56,7 @@ class ReferenceParity(Result):
     gates: tuple[str, ...]
     together: bool
     remaining: dict[str, float]
+    weights: tuple[str, ...] = ()
 
     @property
     def agree(self) -> bool:
@@ -68,7 +71,8 @@ class ReferenceParity(Result):
             both = " and ".join(self.gates)
             return f"{said}, in {both} together, as where they were exchanged: silenced, nothing differs"
         if self.gates:
-            return f"{said}, in {' or '.join(self.gates)}: silenced, nothing differs"
+            which = f", by {' or '.join(self.weights)} alone" if self.weights else ""
+            return f"{said}, in {' or '.join(self.gates)}{which}: silenced, nothing differs"
         return f"{said}, in no gate alone: they differ in what is done with the gates or with the state"
 
     def plot(self) -> chart.Chart:
@@ -145,6 +149,7 @@ def reference_parity(
         gates=where.gates,
         together=where.together,
         remaining=where.remaining,
+        weights=where.weights,
     )
 
 

@@ -10,9 +10,10 @@ from typing import Any, ClassVar, Self
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.utils._pytree import tree_leaves, tree_map
+from torch.utils._pytree import keystr, tree_flatten_with_path, tree_leaves, tree_map
 
 from mnemoscope.core.errors import UserError
+from mnemoscope.nn.adapt.call import pick
 from mnemoscope.nn.adapt.plan import Plan
 from mnemoscope.nn.adapt.probe import keep_computed
 from mnemoscope.nn.network import Network
@@ -243,6 +244,13 @@ class AdaptedSequence(_Adapted, SequenceNetwork):
     def last(self, x: Float[Tensor, "time batch input"]) -> Float[Tensor, "batch output"]:
         """Return the output at the last step: of a module that answers once, by one call."""
         return self._call.answer(self.module, x) if self.answers_once else super().last(x)
+
+    def beside_output(self, x: Float[Tensor, "time batch input"]) -> dict[str, Tensor]:
+        """Return the tensors that the module gives beside its output, by their places in what it returns."""
+        returned = self._call.returned(self.module, x)
+        output = pick(returned, self._call.output)
+        leaves = tree_flatten_with_path(returned)[0]
+        return {f"returned{keystr(path)}": leaf for path, leaf in leaves if isinstance(leaf, Tensor) and leaf is not output}
 
     def _whole(self, x: Tensor) -> Tensor:
         return self._call.outputs(self.module, x)
