@@ -123,9 +123,9 @@ def test_what_cannot_be_matched_is_listed_on_both_sides():
 class Gated(nn.Module):
     """A GRU cell with one matrix for each gate, and options for what implementations disagree about."""
 
-    def __init__(self, hidden=8, before=False, swap=False, bias=0.0, flip=False, candidate=torch.tanh, late=False, turn=False):
+    def __init__(self, before=False, swap=False, bias=0.0, flip=False, candidate=torch.tanh, late=False, turn=False):
         super().__init__()
-        self.input_size, self.hidden_size = 2, hidden
+        self.input_size, self.hidden_size = 2, (hidden := 8)
         self.before, self.swap, self.bias, self.flip = before, swap, bias, flip
         self.candidate, self.late, self.turn = candidate, late, turn
         for gate in "rzn":

@@ -250,7 +250,9 @@ class AdaptedSequence(_Adapted, SequenceNetwork):
         returned = self._call.returned(self.module, x)
         output = pick(returned, self._call.output)
         leaves = tree_flatten_with_path(returned)[0]
-        return {f"returned{keystr(path)}": leaf for path, leaf in leaves if isinstance(leaf, Tensor) and leaf is not output}
+        return {
+            f"returned{keystr(path)}": leaf for path, leaf in leaves if isinstance(leaf, Tensor) and leaf is not output
+        }
 
     def _whole(self, x: Tensor) -> Tensor:
         return self._call.outputs(self.module, x)
