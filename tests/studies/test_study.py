@@ -251,10 +251,10 @@ def test_groups_are_ranked_case_by_case() -> None:
     found = rule.judge(ROWS, "laptop")
     assert found.verdict == UNDECIDED  # seeds are as far apart as groups
     half = "(+1, 95% \N{MINUS SIGN}2.042 to 4.042)"  # t(0.975, 2) sqrt(1/2) about 1
-    assert found.measured == f"mean score: 2.5 at a, 3.5 at b {half} in 2; 4.5 at a, 5.5 at b {half} in 4"
+    assert found.measured == f"mean score: 2.5 at a, 3.5 at b {half} in T = 2; 4.5 at a, 5.5 at b {half} in T = 4"
     said = "not decided by these seeds where the 95% interval of a difference does not say so either way"
     assert found.rule == f"mean score rises from a, b, in every case of T; {said}"
-    assert rule.judge(ROWS[1:], "paper").measured == f"mean score: 4.5 at a, 5.5 at b {half} in 4"
+    assert rule.judge(ROWS[1:], "paper").measured == f"mean score: 4.5 at a, 5.5 at b {half} in T = 4"
     near = [{**row, "score": [row["score"][0], row["score"][0] + 0.01]} for row in ROWS]
     assert rule.judge(near, "laptop").verdict == "trend reproduced at smaller scale"
     assert [

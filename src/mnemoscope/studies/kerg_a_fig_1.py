@@ -90,6 +90,6 @@ STUDY = declared(Study(
     "layers of rotations follow from the printed counts [o]. Copy: {copy}. Digits: {pmnist}.",
     caveats=("Runs of equal size are shared with kerg-fig-3-2.",
              "Below paper scale digits are averaged to 14 x 14 pixels and the networks have about 4,900 parameters.",
-             "RNN-orth explodes on the copy task at the first update, clipped or not: see kerg-fig-3-2.",
+             "RNN-orth diverged on the copy task, from the first update on, clipped or not: see kerg-fig-3-2.",
     ),
 ))  # fmt: skip

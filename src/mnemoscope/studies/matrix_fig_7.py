@@ -60,7 +60,7 @@ STUDY = declared(Study(
     scales={
         "smoke": {"iterations": 4, "validate_every": 2, "seeds": 1, "tests": 8, "memory": 8, "rate": 1e-3,
                   "task_settings": {"items": 2}, "levels": (2, 3)},
-        "laptop": {"iterations": 4000, "validate_every": 100, "seeds": 3, "tests": 100, "memory": 20, "rate": 1e-3,
+        "laptop": {"iterations": 3000, "validate_every": 100, "seeds": 3, "tests": 100, "memory": 20, "rate": 1e-3,
                    "task_settings": {"items": 3}, "levels": (1, 2, 3, 4)},
         "paper": {"iterations": 200000, "validate_every": 1000, "seeds": 5, "tests": 1000, "memory": 120,
                   "task_settings": {"items": 10}, "levels": (1, 2, 3, 4, 5, 6)},

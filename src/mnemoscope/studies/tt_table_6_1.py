@@ -64,7 +64,7 @@ STUDY = declared(Study(
     "equal ones.",
     scales={
         "smoke": {"epochs": 1, "seeds": 1, "ranks": (_RANK,), "stand_in": True},
-        "laptop": {"epochs": 20, "seeds": 8, "ranks": (_RANK,), "stand_in": False},
+        "laptop": {"epochs": 20, "seeds": 6, "ranks": (_RANK,), "stand_in": False},
         "paper": {"epochs": 20, "seeds": 5, "ranks": (8, _RANK, 32), "stand_in": False},
     },
     minutes={"smoke": 0.1, "laptop": 10, "paper": 30}, trained=True,

@@ -1,13 +1,15 @@
 // Bars in groups, one for each network, from zero; a thin line over a bar is its interval.
+const SLANT = (50 * Math.PI) / 180; // of names that are wider than their place
 const bars = {
   toggles: () => [],
 
   draw(figure, root, width) {
-    const series = figure.series.filter((one) => shown(one.entry)), compact = width < 560, height = compact ? 280 : 340;
+    const series = figure.series.filter((one) => shown(one.entry)), compact = width < 560, room = compact ? 280 : 340;
     const reach = barReach(figure, series);
-    const ticks = scale(...reach, height - 50, 34, false).ticks(6);
+    const ticks = scale(...reach, room - 50, 34, false).ticks(6);
     const left = Math.max(34, 12 + Math.max(0, ...ticks.map((tick) => wide(tick.text))));
-    const frame = { left, right: width - 10, top: 34, bottom: height - 50, width, height };
+    const fall = slantedFall(figure.groups, (width - left - 10) / Math.max(1, figure.groups.length)), height = room + fall;
+    const frame = { left, right: width - 10, top: 34, bottom: room - 50, width, height };
     const y = scale(...reach, frame.bottom, frame.top, false), step = (frame.right - frame.left) / Math.max(1, figure.groups.length);
     svg(root, "text", { class: "title", x: 0, y: 13 }, short(figure.y_title, width, 12.5));
     for (const tick of y.ticks(6)) {
@@ -17,7 +19,8 @@ const bars = {
     const crowded = figure.groups.some((_, i) => series.filter((one) => finite(one.y[i])).length > 1), abreast = crowded ? series.length : 1;
     const bar = (step * (series.length > 1 ? 0.8 : 0.92)) / abreast;
     series.forEach((one, index) => barsOf(root, one, frame, y, step, bar, crowded ? (index - (abreast - 1) / 2) * bar : 0));
-    barLabels(root, figure, frame, step);
+    groupLabels(root, figure.groups, frame, step, fall);
+    svg(root, "text", { class: "title", x: frame.right, y: height - 6, "text-anchor": "end" }, figure.x_title);
     for (const mark of figure.marks) {
       if (mark.kind !== "y" || !finite(mark.value)) continue;
       svg(root, "line", { class: "mark", x1: frame.left, x2: frame.right, y1: y.at(mark.value), y2: y.at(mark.value) });
@@ -56,12 +59,19 @@ function barsOf(root, one, frame, y, step, bar, offset) {
   });
 }
 
-function barLabels(root, figure, frame, step) {
-  const widest = Math.max(0, ...figure.groups.map((text) => wide(text, 12))) + 10, every = Math.max(1, Math.min(Math.ceil(widest / step), Math.ceil(figure.groups.length / 6)));
-  figure.groups.forEach((text, i) => {
-    if (i % every === 0) svg(root, "text", { class: "tick", x: frame.left + step * (i + 0.5), y: frame.bottom + 17, "text-anchor": "middle" }, short(text, every * step, 12));
+// How far names below a chart reach down: slanted where one is wider than its place, so that none is left out.
+function slantedFall(names, step) {
+  const widest = Math.max(0, ...names.map((text) => wide(text, 12)));
+  return widest + 10 > step ? Math.min(widest, 150) * Math.sin(SLANT) : 0;
+}
+
+function groupLabels(root, names, frame, step, fall) {
+  const every = Math.max(1, Math.ceil(14 / step));
+  names.forEach((text, i) => {
+    const x = frame.left + step * (i + 0.5), y = frame.bottom + (fall ? 13 : 17);
+    if (!fall) svg(root, "text", { class: "tick", x, y, "text-anchor": "middle" }, text);
+    else if (i % every === 0) svg(root, "text", { class: "tick", x, y, "text-anchor": "end", transform: `rotate(${(-180 * SLANT) / Math.PI} ${x} ${y})` }, short(text, Math.min(150, x / Math.cos(SLANT)), 12));
   });
-  svg(root, "text", { class: "title", x: frame.right, y: frame.height - 6, "text-anchor": "end" }, figure.x_title);
 }
 
 function barProbe(figure, series, frame, y, step) {

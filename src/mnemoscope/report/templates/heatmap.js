@@ -6,7 +6,8 @@ const heatmap = {
     const { rows, columns } = figure, tall = Math.max(1, rows.length), broad = Math.max(1, columns.length);
     const left = Math.min(width * 0.3, Math.max(34, 14 + Math.max(0, ...rows.map((text) => wide(text)))));
     const cell = Math.min((width - left - 10) / broad, Math.max(22, 420 / tall), 60), high = Math.min(cell, 420 / tall);
-    const frame = { left, top: 34, cell, high, right: left + cell * broad, bottom: 34 + high * tall };
+    const fall = columns.every((text) => finite(Number(text))) ? 0 : slantedFall(columns, cell);
+    const frame = { left, top: 34, cell, high, right: left + cell * broad, bottom: 34 + high * tall, fall };
     const colour = colourOf(figure);
     svg(root, "text", { class: "title", x: 0, y: 13 }, short(`${figure.y_title} ↓   ${figure.x_title} →`, width, 12.5));
     figure.values.forEach((row, i) => row.forEach((value, j) => {
@@ -15,7 +16,7 @@ const heatmap = {
     }));
     heatLabels(root, figure, frame);
     colourBar(root, colour, frame, figure.axis);
-    return { height: frame.bottom + 74, probe: heatProbe(figure, frame), note: "" };
+    return { height: frame.bottom + 74 + fall, probe: heatProbe(figure, frame), note: "" };
   },
 
   table: (figure) => ({ columns: [figure.y_title, ...figure.columns], rows: figure.values.map((row, i) => [figure.rows[i], ...row.map((value) => format(value))]), title: figure.axis }),
@@ -40,7 +41,8 @@ function colourOf(figure) {
 function heatLabels(root, figure, frame) {
   const every = (count, room, size) => Math.max(1, Math.ceil(size / room), Math.ceil(count / 12));
   const across = every(figure.columns.length, frame.cell, Math.max(0, ...figure.columns.map((text) => wide(text))) + 8);
-  figure.columns.forEach((text, j) => {
+  if (frame.fall) groupLabels(root, figure.columns, frame, frame.cell, frame.fall);
+  else figure.columns.forEach((text, j) => {
     if (j % across === 0) svg(root, "text", { class: "tick", x: frame.left + frame.cell * (j + 0.5), y: frame.bottom + 16, "text-anchor": "middle" }, text);
   });
   const down = every(figure.rows.length, frame.high, 15);
@@ -50,7 +52,7 @@ function heatLabels(root, figure, frame) {
 }
 
 function colourBar(root, colour, frame, title) {
-  const top = frame.bottom + 30, wideBar = Math.min(240, frame.right - frame.left), parts = 48;
+  const top = frame.bottom + 30 + frame.fall, wideBar = Math.min(240, frame.right - frame.left), parts = 48;
   for (let k = 0; k < parts; k++) svg(root, "rect", { x: frame.left + (wideBar * k) / parts, y: top, width: wideBar / parts + 0.5, height: 9, fill: colour.at(colour.value((k + 0.5) / parts)) });
   svg(root, "text", { class: "tick", x: frame.left, y: top + 23 }, format(colour.low, 3));
   svg(root, "text", { class: "tick", x: frame.left + wideBar, y: top + 23, "text-anchor": "end" }, format(colour.high, 3));

@@ -44,13 +44,15 @@ def study_page(study: Study, finding: Finding, scale: str, facts: Mapping[str, s
     claims = Section(
         name="claims",
         title="Published and measured",
-        text=(f"{study.source} shows: {study.claim}",),
+        text=(f"{study.source} shows: {study.claim}", *study.caveats),
         tables=(_claims(finding.parts),),
-        notes=study.caveats,
     )
+    shown = sections(study.displays, finding.rows, command, study.references, study.shortened(scale))
+    drawn = {key for section in shown for figure in section.figures for key in figure.entries()}
     entries = [
         Entry(key=key, label=label, role="subject" if place < study.subjects else "reference")
         for place, (key, label) in enumerate(study.entries.items())
+        if key in drawn or not drawn
     ]
     return Page(
         title=study.title,
@@ -58,7 +60,7 @@ def study_page(study: Study, finding: Finding, scale: str, facts: Mapping[str, s
         entries=entries,
         summary=study.headlines(finding.rows),
         verdict=(_statement(finding),),
-        sections=[claims, *sections(study.displays, finding.rows, command, study.references, study.shortened(scale))],
+        sections=[claims, *shown],
         absent=absent,
         methods=study.described(scale),
         references=study.references,

@@ -307,7 +307,7 @@ class Ranked(Rule):
             for case, own in steps.items()
             for (before, after), step in zip(pairwise(self.groups), own, strict=True)
         ]
-        listed = "; ".join(_listed(own, steps[case], case) for case, own in found.items())
+        listed = "; ".join(_listed(own, steps[case], self._told(case)) for case, own in found.items())
         measured = f"mean {self.name(self.column)}: {listed or 'nothing measured'}"
         if False in held:
             return measured, "not reproduced"
@@ -337,6 +337,12 @@ class Ranked(Rule):
     def _case(self, row: Row) -> tuple[Any, ...]:
         return tuple(row[name] for name in self.cases)
 
+    def _told(self, case: Sequence[Any]) -> str:
+        """Return a case in words: its words as they are, its numbers with the names of their columns."""
+        named = zip(self.cases, case, strict=True)
+        told = [value if isinstance(value, str) else f"{self.name(name)} = {value}" for name, value in named]
+        return ", ".join(filter(None, told))
+
     def _steps(self, groups: Mapping[Any, list[float]]) -> list[Difference]:
         return [_step(before, after) for before, after in pairwise(groups.values())]
 
@@ -358,7 +364,7 @@ def _step(before: Sequence[float], after: Sequence[float]) -> Difference:
     return difference(after, before)
 
 
-def _listed(groups: Mapping[Any, Sequence[float]], steps: Sequence[Difference], case: Sequence[Any]) -> str:
+def _listed(groups: Mapping[Any, Sequence[float]], steps: Sequence[Difference], case: str) -> str:
     """Return the means of the groups in words, each with what it is beyond the one before."""
     told = ["", *(_rise(step) for step in steps)]
     means = [float(np.mean(values)) for values in groups.values()]
@@ -366,8 +372,7 @@ def _listed(groups: Mapping[Any, Sequence[float]], steps: Sequence[Difference], 
         f"{'none' if value == -math.inf else number(value)} at {group}{more}"
         for group, value, more in zip(groups, means, told, strict=True)
     )
-    shown = ", ".join(str(value) for value in case if value != "")
-    return f"{listed} in {shown}" if shown else listed
+    return f"{listed} in {case}" if case else listed
 
 
 def _rise(step: Difference) -> str:
