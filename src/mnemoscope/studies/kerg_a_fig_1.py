@@ -46,7 +46,7 @@ def _rows(outcome: Outcome) -> list[Row]:
 
 
 _NAMES = {"share": "test loss over that without memory", "network": "the network", "task": "the task",
-          "percent": "test accuracy", "orthogonal": "started orthogonal", "kind": "the row"}  # fmt: skip
+          "percent": "test accuracy", "orthogonal": "started orthogonal", "kind": ""}  # fmt: skip
 _COPY, _DIGITS = {"task": "copy", "kind": "result"}, {"task": "pmnist", "kind": "result"}
 
 STUDY = declared(Study(
@@ -55,7 +55,7 @@ STUDY = declared(Study(
     claim="At equal parameters (18.9K, 269K) there is little difference to equal units: nnRNN learns as orthogonal "
     "networks do.",
     scales={scale: STUDIES["kerg-fig-3-2"].settings(scale) for scale in SCALES},
-    minutes={"smoke": 0.3, "laptop": 20, "paper": 90000}, trained=True, runs=_runs, rows=_rows,
+    minutes={"smoke": 0.3, "laptop": 15, "paper": 90000}, trained=True, runs=_runs, rows=_rows,
     rules=(
         Holds(claim="Networks that start orthogonal solve the copy task with 18.9K parameters", left="share",
               relation="<",

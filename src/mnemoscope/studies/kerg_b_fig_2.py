@@ -37,7 +37,7 @@ def _rows(outcome: Outcome) -> list[Row]:
 
 
 _NAMES = {"reached": "updates until half of the loss without memory (twice all of them where it is not reached)",
-          "case": "task and T", "kind": "the row"}  # fmt: skip
+          "case": "task and T", "kind": ""}  # fmt: skip
 
 
 def _sooner(other: str, claim: str, **where: str) -> Ranked:

@@ -50,7 +50,7 @@ def _map(task: str, title: str, **more: Any) -> HeatMapOf:
                      **more)  # fmt: skip
 
 
-_NAMES = {"kappa": "states that one step attends to", "steps": "the steps", "kind": "the row"}
+_NAMES = {"kappa": "states that one step attends to", "steps": "the steps", "kind": ""}
 
 STUDY = declared(Study(
     name="kerg-b-fig-5",

@@ -30,7 +30,7 @@ def _rows(outcome: Outcome) -> list[Row]:
 
 
 _NAMES = {"share": "test loss over that without memory", "network": "the network", "task": "the task",
-          "percent": "test accuracy", "orthogonal": "started orthogonal", "kind": "the row"}  # fmt: skip
+          "percent": "test accuracy", "orthogonal": "started orthogonal", "kind": ""}  # fmt: skip
 _COPY, _DIGITS = {"task": "copy", "kind": "result"}, {"task": "pmnist", "kind": "result"}
 
 
@@ -67,7 +67,7 @@ STUDY = declared(Study(
                            "task_settings": {"delay": 200}},
                   "pmnist": {"epochs": 100, "seeds": 5, "batch_size": 100, "task_settings": {"recipe": "kerg"}}},
     },
-    minutes={"smoke": 0.3, "laptop": 20, "paper": 60000}, trained=True, runs=_runs, rows=_rows,
+    minutes={"smoke": 0.3, "laptop": 13, "paper": 60000}, trained=True, runs=_runs, rows=_rows,
     rules=(
         _solves("Networks that start orthogonal solve the copy task", "<", _SOLVED, orthogonal="yes"),
         _solves("RNN fails completely on the copy task", ">=", _FAILED, network="RNN"),

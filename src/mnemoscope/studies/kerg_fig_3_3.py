@@ -51,7 +51,7 @@ def _rows(outcome: Outcome) -> list[Row]:
 
 _NAMES = {"lower": "root mean square of the lower triangle", "off": "distance of the mean gamma from 1",
           "task": "the task",
-          "narrow": "alignment of the angles", "network": "the task", "kind": "the row"}  # fmt: skip
+          "narrow": "alignment of the angles", "network": "the task", "kind": ""}  # fmt: skip
 _RESULT = {"kind": "result"}
 
 

@@ -34,7 +34,7 @@ def _rows(outcome: Outcome) -> list[Row]:
 
 _NAMES = {"early": "share of attention on the steps with symbols while recalling", "task": "the task",
           "memory": "the memory",
-          "share": "share of states that are relevant events", "kind": "the row"}  # fmt: skip
+          "share": "share of states that are relevant events", "kind": ""}  # fmt: skip
 _FULL = {"kind": "result", "memory": "full"}
 
 
@@ -75,7 +75,7 @@ STUDY = declared(Study(
         TableOf(name="table", title="Relevant events", section="Numbers", words=("case",), where={"kind": "result"},
                 columns={
             "case": "case", "steps": "steps", "accuracy, %": "learned", "relevant events": "relevant", "kappa": "kappa",
-            "dependency depth": "depth", "on symbols while recalling": "early", "largest weight, mean": "largest"}),
+            "depth": "depth", "on symbols at recall": "early", "largest": "largest"}),
     ),
     entries={f"{task}, {shown}": f"{task}, {shown}" for task in ("copy", "denoise") for shown in ("full", "buffer")},
     subjects=4, cut="the MemRNNs of kerg-table-4-1 and kerg-table-4-2 at this scale, and RelRNN with rho = 0 trained "

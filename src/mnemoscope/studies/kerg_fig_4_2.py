@@ -57,7 +57,7 @@ def _rows(outcome: Outcome) -> list[Row]:
 _NAMES = {"power": "power of T with which memory grows", "memory": "states that are attended to",
           "network": "the network",
           "size": "change of ln |dL/dh| for each step back", "attends": "attends to its past",
-          "kind": "the row"}  # fmt: skip
+          "kind": ""}  # fmt: skip
 
 
 def _power(claim: str, relation: Any, right: float, **where: str) -> Holds:

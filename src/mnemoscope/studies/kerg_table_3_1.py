@@ -52,7 +52,7 @@ def _rows(outcome: Outcome) -> list[Row]:
 
 
 _BITS = "bits per character"
-_NAMES = {"bpc": _BITS, "bits": _BITS, "network": "the network", "kind": "the row", "text": "the text"}
+_NAMES = {"bpc": _BITS, "bits": _BITS, "network": "the network", "kind": "", "text": "the text"}
 _RESULT = {"kind": "result"}
 
 

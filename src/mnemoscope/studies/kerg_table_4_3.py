@@ -59,7 +59,7 @@ def _rows(outcome: Outcome) -> list[Row]:
 
 
 _HOW = "Mean over seeds, lines from the least to the largest."
-_NAMES = {"values": "result", "network": "the network", "task": "the task", "kind": "the row"}
+_NAMES = {"values": "result", "network": "the network", "task": "the task", "kind": ""}
 
 
 def _order(claim: str, task: str, worse: str, better: str) -> Ranked:

@@ -46,7 +46,7 @@ def _rows(outcome: Outcome) -> list[Row]:
 
 
 _NAMES = {"reward": "reward", "network": "the network", "large": "a larger level than trained", "level": "the level",
-          "kind": "the row"}  # fmt: skip
+          "kind": ""}  # fmt: skip
 
 
 def _learns(network: str) -> Holds:

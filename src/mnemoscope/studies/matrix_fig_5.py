@@ -29,7 +29,7 @@ def _rows(outcome: Outcome) -> list[Row]:
     return found
 
 
-_NAMES = {"share": "test loss over that of guessing", "network": "the network", "kind": "the row",
+_NAMES = {"share": "test loss over that of guessing", "network": "the network", "kind": "",
           "length": "the matrices",
           "same": "share of matrices read where they were written", "distinct": "slots written to"}  # fmt: skip
 

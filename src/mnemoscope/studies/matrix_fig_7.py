@@ -40,7 +40,7 @@ def _rows(outcome: Outcome) -> list[Row]:
 
 _SHARE = "test loss over that of guessing"
 _NAMES = {"share": _SHARE, "shares": _SHARE, "least": "least test loss of the seeds over that of guessing",
-          "network": "the network", "kind": "the row"}  # fmt: skip
+          "network": "the network", "kind": ""}  # fmt: skip
 
 
 def _head(kind: str, title: str, **more: Any) -> HeatMapOf:

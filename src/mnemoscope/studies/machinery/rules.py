@@ -73,7 +73,7 @@ class Rule(ABC):
     where
         Columns and the value that a row has to have there to be looked at.
     names
-        Words for columns, where their names say too little.
+        Words for columns, where their names say too little; empty: of which kind a row is, which is not told.
     """
 
     claim: str
@@ -99,7 +99,8 @@ class Rule(ABC):
         return self.names.get(column, column) if isinstance(column, str) else number(column)
 
     def _where(self) -> str:
-        return "".join(f", where {self.name(column)} is {value}" for column, value in self.where.items())
+        told = {self.name(column): value for column, value in self.where.items() if self.name(column)}
+        return "".join(f", where {name} is {value}" for name, value in told.items())
 
 
 @dataclass(frozen=True, kw_only=True)
