@@ -247,7 +247,7 @@ class DeclaredModule(nn.Module):
     def _like(self) -> Tensor:
         """The first parameter, whose type and device are the network's."""
         own = next((p for p in self._parameters.values() if p is not None), None)
-        return next(self.parameters()) if own is None else own
+        return next(_weights_within(self)) if own is None else own
 
     def _own_factory(self) -> dict[str, Any]:
         return {"device": self._like.device, "dtype": self._like.dtype}
@@ -332,6 +332,13 @@ def _weight_of(parameter: str) -> str:
     """Return the weight that a parameter belongs to, by its name in `named_parameters`."""
     path = parameter.split(".")
     return path[1] if path[0] == "parametrizations" else path[0]
+
+
+def _weights_within(module: nn.Module) -> Iterator[Tensor]:
+    """Yield all parameters; those of a replica of torch.nn.DataParallel are plain tensors."""
+    for part in module.modules():
+        former = vars(part).get("_former_parameters", {})
+        yield from (p for p in (*part._parameters.values(), *former.values()) if p is not None)
 
 
 def _some(names: list[str], most: int = 3) -> str:

@@ -197,9 +197,19 @@ class Network(DeclaredModule, ABC):
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         twin = nn.Module.__new__(type(self))
         memo[id(self)] = twin
-        passing = {"_kept", "_cached", "_known_states"}
-        twin.__dict__ = deepcopy({name: value for name, value in self.__dict__.items() if name not in passing}, memo)
+        twin.__dict__ = deepcopy(self._lasting(), memo)
         return twin
+
+    def _replicate_for_data_parallel(self) -> Self:
+        twin = nn.Module.__new__(type(self))
+        own = {"_parameters": {}, "_buffers": self._buffers.copy(), "_modules": self._modules.copy()}
+        twin.__dict__ = self._lasting() | own | {"_is_replica": True}
+        return twin
+
+    def _lasting(self) -> dict[str, Any]:
+        """Return all attributes but what is kept from call to call."""
+        passing = {"_kept", "_cached", "_known_states"}
+        return {name: value for name, value in self.__dict__.items() if name not in passing}
 
     def __reduce__(self) -> tuple[Any, ...]:
         if any(len(found) > 1 or self.transition(name) is None for name, found in self._maps.items()):

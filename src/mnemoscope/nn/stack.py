@@ -355,7 +355,7 @@ class Stack(Recurrent):
     def _starting_state(self, hx: State | None, x: Tensor) -> State | None:
         if hx is None:
             return None  # `run` has the weights that a state may start from
-        autocast = torch.is_autocast_enabled(x.device.type)
+        autocast = torch._C._is_any_autocast_enabled() and torch.is_autocast_enabled(x.device.type)
         x = x.to(self._like.dtype) if autocast and self.field == "complex" else x
         self._check_state(hx, x)
         return as_type(hx, x.dtype) if autocast else hx

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
+import sys
 from copy import deepcopy
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -16,6 +18,9 @@ __all__ = ["ComputedMatrix", "KeptMatrices", "guard"]
 _HARMLESS = {"requires_grad_", "share_memory_", "rename_"}
 _WRITING = {"__setitem__", *(f"__i{name}__" for name in ("add", "sub", "mul", "truediv", "pow", "and", "or", "matmul"))}
 _DATA: Any = Tensor.data
+_OWN_MEMORY = (Tensor, nn.Parameter)
+_MEMCMP = (ctypes.cdll.msvcrt if sys.platform == "win32" else ctypes.CDLL(None)).memcmp
+_MEMCMP.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
 
 
 class ComputedMatrix(Tensor):
@@ -105,23 +110,23 @@ class KeptMatrices:
     """
 
     def __init__(self) -> None:
-        self._kept: dict[str, tuple[nn.Module, list[tuple[Any, str]], list[Tensor], Tensor]] = {}
+        self._kept: dict[str, tuple[nn.Module, list[_Kept], Tensor]] = {}
 
     def matrix(self, name: str, parametrisation: nn.Module) -> Tensor:
         """Return the matrix that a parametrisation makes, without autograd."""
         kept = self._kept.get(name)
-        if kept is not None and kept[0] is parametrisation and all(map(_same, kept[2], _tensors(kept[1]))):
-            return kept[3]
+        if kept is not None and kept[0] is parametrisation and all(map(_is_as_kept, kept[1])):
+            return kept[2]
         # To walk through the modules takes longer than to compare the values: places are kept, too.
-        places = [
-            (table, key)
+        copies = [
+            _keep(table, key)
             for part in parametrisation.modules()
             for table in (part._parameters, part._buffers)
             for key, tensor in table.items()
             if tensor is not None and tensor.numel()
         ]
         made: Tensor = parametrisation()
-        self._kept[name] = parametrisation, places, [tensor.clone() for tensor in _tensors(places)], made
+        self._kept[name] = parametrisation, copies, made
         return made
 
     @staticmethod
@@ -133,10 +138,29 @@ class KeptMatrices:
         return fake is None and torch._C._get_tracing_state() is None
 
 
-def _tensors(places: list[tuple[Any, str]]) -> list[Tensor]:
-    return [table[key] for table, key in places]
+class _Kept(NamedTuple):
+    """A copy of a tensor, where the tensor stands, and where in memory the copy lies: nowhere if not in one piece."""
+
+    table: Any
+    key: str
+    copy: Tensor
+    dtype: torch.dtype
+    shape: torch.Size
+    address: int
 
 
-def _same(kept: Tensor, now: Tensor) -> bool:
-    alike = kept.dtype == now.dtype and kept.device == now.device and kept.shape == now.shape
-    return alike and not now.is_meta and torch.equal(kept, now)
+def _keep(table: Any, key: str) -> _Kept:
+    copy = table[key].clone()
+    in_memory = copy.is_cpu and copy.is_contiguous() and type(copy) is Tensor
+    return _Kept(table, key, copy, copy.dtype, copy.shape, copy.data_ptr() if in_memory else 0)
+
+
+def _is_as_kept(kept: _Kept) -> bool:
+    """Compare values; in memory byte by byte, which takes a fifth of the time of `torch.equal`."""
+    table, key, copy, dtype, shape, address = kept
+    now = table[key]
+    if now.dtype != dtype or now.shape != shape or now.is_meta:
+        return False
+    if address and now.is_cpu and type(now) in _OWN_MEMORY and now.is_contiguous():
+        return bool(_MEMCMP(address, now.data_ptr(), now.nbytes) == 0)
+    return now.device == copy.device and torch.equal(copy, now)

@@ -56,10 +56,11 @@ class _Attentive(Function):
     @staticmethod
     def backward(ctx: Any, *g: Any) -> Any:
         needed = ctx.needs_input_grad[2:]
+        saved = ctx.saved_tensors  # with autograd: under torch.utils.checkpoint this runs the forward pass again
         if torch.is_grad_enabled():
-            return (None, None, *_again(ctx.plan, ctx.memory, ctx.saved_tensors[:12], g[:4], needed))
+            return (None, None, *_again(ctx.plan, ctx.memory, saved[:12], g[:4], needed))
         with below_autograd():
-            found = Backward(ctx, *g[:4]).run()
+            found = Backward(ctx, saved, *g[:4]).run()
         return (None, None, *(part if need else None for part, need in zip(found, needed, strict=True)))
 
 

@@ -20,8 +20,8 @@ _STEPS_AT_ONCE = 16
 class Backward:
     """The gradients of all inputs, from the last step to the first."""
 
-    def __init__(self, ctx: Any, g_states: Any, g_macros: Any, g_cells: Any, g_relevance: Any) -> None:
-        *tensors, self.states, self.cells, weights, index, filled, self.last = ctx.saved_tensors
+    def __init__(self, ctx: Any, saved: Any, g_states: Any, g_macros: Any, g_cells: Any, g_relevance: Any) -> None:
+        *tensors, self.states, self.cells, weights, index, filled, self.last = saved
         self.plan, self.given = ctx.plan, Inputs(*tensors)
         self.align, self.first, batch = Alignment(ctx.plan, self.given), self.given.rows.shape[0], self.states.shape[1]
         slots = [batch * shape[2] for shape in ctx.shapes]
