@@ -8,6 +8,7 @@ import torch
 from torch import nn
 from torch.nn.utils import parametrizations, parametrize, prune
 from torch.utils._pytree import tree_leaves
+from torch.utils.checkpoint import checkpoint
 
 import mnemoscope as ms
 
@@ -41,6 +42,13 @@ def test_a_layer_can_be_built_without_memory_and_computes_nothing_with_it(name):
     assert all(parameter.is_meta for parameter in layer.parameters())
     with pytest.raises(ValueError, match="has no values yet: .* on the meta device; fill it by load_state_dict"):
         layer(inputs(layer))
+
+
+@pytest.mark.parametrize("name", ["exprnn", "nnrnn", "goru", "memrnn", "sab", "relrnn"])
+def test_without_memory_a_layer_says_what_shape_it_would_give(name):
+    layer = build(name, device="meta")
+    y = layer(inputs(layer).to("meta"))[0]
+    assert (y.is_meta, y.shape) == (True, build(name)(inputs(layer))[0].shape)
 
 
 def test_a_layer_filled_in_part_computes_nothing():
@@ -117,6 +125,15 @@ def test_a_weight_can_be_pruned():
     assert sorted(dict(layer.named_parameters())) == ["bias_l0", "weight_hh_l0", "weight_ih_l0"]
 
 
+def test_a_computed_matrix_is_pruned_once_it_is_plain():
+    layer, x = build("exprnn"), torch.randn(5, 2, 3)
+    with pytest.raises(ValueError, match=r"^weight_hh_l0 is computed .*: call remove_parametrizations\(\) first$"):
+        prune.random_unstructured(layer, "weight_hh_l0", 0.5)
+    assert layer(x)[0].shape == (5, 2, 4)
+    prune.random_unstructured(layer.remove_parametrizations(), "weight_hh_l0", 0.5)
+    assert int((layer.weight_hh_l0 == 0).sum()) >= 8
+
+
 def test_a_parameter_takes_the_place_of_another_and_a_tensor_gives_its_values():
     layer = build("rnn")
     first, new = layer.weight_hh_l0, nn.Parameter(torch.eye(4))
@@ -141,6 +158,43 @@ def test_a_parametrisation_of_the_users_own():
     pruned = prune.l1_unstructured(build("rnn"), "weight_hh_l0", amount=0.5)
     with pytest.raises(ValueError, match="^weight_hh_l0 is no parameter any more"):
         pruned.reset_parameters()
+
+
+def gradients(layer, y):
+    y.square().mean().backward()
+    found = {name: p.grad for name, p in layer.named_parameters() if p.grad is not None}
+    layer.zero_grad()
+    return found
+
+
+@pytest.mark.parametrize("name", ["exprnn", "goru", "lstm", "lru", "gla", "memrnn", "sab", "relrnn"])
+def test_a_checkpointed_layer_has_the_same_gradients(name):
+    layer = build(name)
+    x = torch.randn(5, 2, 3, requires_grad=True)
+    wanted = gradients(layer, layer(x)[0])
+    for reentrant in (True, False):
+        found = gradients(layer, checkpoint(layer, x, use_reentrant=reentrant)[0])
+        torch.testing.assert_close(found, wanted)
+
+
+def replica(module):
+    """Return what torch.nn.DataParallel makes of a module for each GPU: parameters are tensors made of its own."""
+    twins = {part: part._replicate_for_data_parallel() for part in module.modules()}
+    for part, twin in twins.items():
+        twin._former_parameters = {name: p * 1 for name, p in part._parameters.items() if p is not None}
+        for name, value in (*twin._former_parameters.items(), *part._buffers.items()):
+            setattr(twin, name, value)
+        for name, below in part._modules.items():
+            setattr(twin, name, twins[below])
+    return twins[module]
+
+
+@pytest.mark.parametrize("name", ["rnn", "exprnn", "scornn", "goru", "lstm", "lru", "relrnn", "relational-lstm"])
+def test_a_replica_for_many_gpus_is_the_same_function(name):
+    layer = build(name).eval()
+    x = inputs(layer)
+    wanted = gradients(layer, answers(layer, x))
+    torch.testing.assert_close(gradients(layer, answers(replica(layer), x)), wanted)
 
 
 def _fill(layer):

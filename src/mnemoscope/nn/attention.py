@@ -250,7 +250,7 @@ class Attentive(Stack):
 
     def _require_room(self, count: Tensor, steps: int) -> None:
         """Refuse steps for which a memory that grows has no room, where values can be seen."""
-        if not self.grows or self.capacity is None or torch.compiler.is_compiling() or transforming():
+        if not self.grows or self.capacity is None or torch.compiler.is_compiling() or transforming() or count.is_meta:
             return
         needed = int(count.max()) + steps if count.numel() else 0
         if needed > self.capacity:
@@ -290,7 +290,8 @@ class Attentive(Stack):
         core = self._cores[0]
         plain = isinstance(core, LSTM) or type(core).advance is FirstOrder.advance
         watched = torch.compiler.is_compiling() or transforming() or forward_mode() or torch._C._get_tracing_state()
-        return plain and not watched and x.shape[1] > 0 and x.dtype in (torch.float32, torch.float64)
+        seen = not watched and not x.is_meta
+        return plain and seen and x.shape[1] > 0 and x.dtype in (torch.float32, torch.float64)
 
     def _fused_form(self, w: Weights, x: Tensor, state: Any, alive: Tensor | None) -> tuple[Inputs, Any, Plan]:
         core = self._cores[0]

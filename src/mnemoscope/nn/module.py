@@ -280,6 +280,8 @@ class DeclaredModule(nn.Module):
     def register_parameter(self, name: str, param: nn.Parameter | None) -> None:
         """Add a parameter; a matrix that a map computed becomes a plain one, when its parametrisation is removed."""
         if isinstance(param, ComputedMatrix):
+            if name != param.weight:  # as torch.nn.utils.prune does
+                raise UserError(f"{param.weight} is computed from its parameters: call remove_parametrizations() first")
             param = nn.Parameter(param.detach().as_subclass(Tensor), requires_grad=param.requires_grad)
         super().register_parameter(name, param)
 

@@ -161,7 +161,7 @@ class _Scaling:
     """
 
     def __init__(self, skew: Tensor, fourth: Tensor) -> None:
-        norms = fourth.abs().sum(-2).amax(-1).flatten().tolist() if fourth.numel() else []
+        norms = fourth.abs().sum(-2).amax(-1).flatten().tolist() if fourth.numel() and not fourth.is_meta else []
         limit = _LARGEST[skew.real.dtype if skew.is_complex() else skew.dtype]
         counts = [_halvings(norm**0.25 / limit) for norm in norms]
         self.least, self.most = min(counts, default=0), max(counts, default=0)

@@ -89,5 +89,6 @@ class SAB(Attentive):
         return frozenset(t for t in range(steps) if (count + t) % self.truncate == 0) if self.training else frozenset()
 
     def _fuses(self, x: Tensor, state: Any) -> bool:
-        together = not self.training or bool((state.length == state.length[0]).all())  # the same cuts for all examples
-        return together and super()._fuses(x, state)
+        if not super()._fuses(x, state):
+            return False
+        return not self.training or bool((state.length == state.length[0]).all())  # the same cuts for all examples
