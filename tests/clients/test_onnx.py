@@ -56,6 +56,23 @@ def test_a_complex_network_refuses_in_one_line(name, tmp_path):
     assert line in causes
 
 
+@pytest.mark.parametrize("name", ["rnn", "gla", "relrnn"])
+def test_the_exporter_by_traces_is_refused_in_one_line(name, tmp_path):
+    layer = plain(name)
+    with pytest.raises(ValueError, match=r"^\w+ is exported by torch\.onnx\.export\(\.\., dynamo=True\) alone$"):
+        torch.onnx.export(layer, (torch.randn(5, 3, 3),), tmp_path / "layer.onnx", dynamo=False)
+
+
+@pytest.mark.parametrize("name", ["lstm", "gru"])
+def test_the_exporter_by_traces_knows_lstm_and_gru_at_any_length(name, tmp_path):
+    layer, path = plain(name), tmp_path / "layer.onnx"
+    axes = {"input_names": ["x"], "dynamic_axes": {"x": {0: "steps", 1: "batch"}}}
+    torch.onnx.export(layer, (torch.randn(5, 3, 3),), path, dynamo=False, **axes)
+    x = torch.randn(9, 2, 3)
+    (y, *_) = onnxruntime.InferenceSession(path).run(None, {"x": x.numpy()})
+    torch.testing.assert_close(torch.as_tensor(y), layer(x)[0], atol=1e-5, rtol=1e-4)
+
+
 @pytest.mark.parametrize("name", ["memrnn", "transformer"])
 def test_a_full_memory_gives_nan_and_not_other_numbers(name, tmp_path):
     layer = plain(name)

@@ -1,6 +1,7 @@
 """The page on swapping a layer into existing code, line by line; export and compilation of what it says."""
 
 import doctest
+from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,7 @@ def test_a_trace_is_right_for_its_length_and_refuses_others(name):
     layer = small(name)
     x, other = (torch.randn(steps, 2, *layer.input_shape) for steps in (3, 5))
     traced = torch.jit.trace(layer, (x,), check_trace=False)
+    torch.jit.save(traced, BytesIO())
     torch.testing.assert_close(traced(2 * x)[0], layer(2 * x)[0], atol=1e-5, rtol=1e-4)
     if layer.any_length_traced:
         torch.testing.assert_close(traced(other)[0], layer(other)[0])

@@ -292,6 +292,15 @@ def test_within_cached_a_map_is_computed_once():
     assert not torch.equal(layer(2 * x, torch.ones(1, 2, 4))[0], before)
 
 
+def test_within_cached_what_was_made_without_gradients_is_not_trained_with():
+    layer, x = build("exprnn"), torch.randn(2, 2, 3)
+    with layer.cached():
+        with torch.no_grad(), layer.cached():
+            layer(x)
+        found = gradients(layer, layer(x)[0])
+    assert set(found) == dict(layer.named_parameters()).keys()
+
+
 def test_two_layers_share_a_matrix_by_its_parametrisation():
     first, second = build("exprnn"), build("exprnn")
     second.parametrizations["weight_hh_l0"] = first.parametrizations["weight_hh_l0"]

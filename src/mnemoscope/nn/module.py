@@ -200,9 +200,10 @@ class DeclaredModule(nn.Module):
         cached = self.__dict__.get("_cached")
         made: Tensor
         if cached is not None:
-            if name not in cached:
-                cached[name] = self._maps[name]()
-            made = cached[name]
+            key = name, torch.is_grad_enabled()  # what was computed without gradients passes none on
+            if key not in cached:
+                cached[key] = self._maps[name]()
+            made = cached[key]
         elif KeptMatrices.usable():
             kept: KeptMatrices = self.__dict__.setdefault("_kept", KeptMatrices())
             made = kept.matrix(name, self._maps[name])
@@ -217,11 +218,12 @@ class DeclaredModule(nn.Module):
         Without it, and without gradients, a map is computed again only when its parameters have changed, which is found
         by comparing them.
         """
-        self.__dict__["_cached"] = {}
+        before = self.__dict__.get("_cached")
+        self.__dict__["_cached"] = {} if before is None else before
         try:
             yield self
         finally:
-            del self.__dict__["_cached"]
+            self.__dict__["_cached"] = before
 
     def matrices(self, role: str = "recurrent") -> dict[str, Tensor]:
         """Return the weights of one role by their full names, maps computed: ``{"weight_hh_l0": V}``."""

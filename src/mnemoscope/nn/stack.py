@@ -291,9 +291,13 @@ class Stack(Recurrent):
 
     def _recorded(self, x: Tensor) -> Tensor:
         """Return x; where a graph is being made of the call, refuse what it could not be right for."""
-        if torch.compiler.is_exporting() and self.field == "complex" and for_onnx():
-            raise UserError(f"{type(self).__name__} computes with complex numbers, which ONNX does not have")
-        return of_traced_length(x) if tracing() and not self.any_length_traced else x
+        recording = tracing()
+        if (recording or torch.compiler.is_exporting()) and for_onnx():
+            if self.field == "complex":
+                raise UserError(f"{type(self).__name__} computes with complex numbers, which ONNX does not have")
+            if recording and not self.any_length_traced:
+                raise UserError(f"{type(self).__name__} is exported by torch.onnx.export(.., dynamo=True) alone")
+        return of_traced_length(x) if recording and not self.any_length_traced else x
 
     def _within_capacity(self, y: Tensor, cells: list[Any]) -> Tensor:
         """Return outputs; in an exported graph, which cannot refuse, NaN where a memory that grows has no more room."""

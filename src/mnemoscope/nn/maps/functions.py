@@ -14,14 +14,14 @@ from jaxtyping import Inexact
 from torch import Tensor
 from torch.autograd import Function
 
-from mnemoscope.nn.ops.scan import forward_mode
+from mnemoscope.nn.ops.scan import forward_mode, tracing
 
 __all__ = ["cayley", "exponential", "naive_cayley", "naive_exponential", "polar"]
 
 
 def cayley(skew: Inexact[Tensor, "*batch n n"]) -> Inexact[Tensor, "*batch n n"]:
     """Return (I + A)^-1 (I - A) = 2 (I + A)^-1 - I."""
-    if forward_mode():  # the function below has no forward-mode derivative
+    if forward_mode() or tracing():  # the function below has no forward-mode derivative, and no place in a trace
         return naive_cayley(skew)
     out: Tensor = _Cayley.apply(skew)  # type: ignore[no-untyped-call]
     return out
@@ -40,8 +40,10 @@ def exponential(skew: Inexact[Tensor, "*batch n n"]) -> Inexact[Tensor, "*batch 
     A Pade approximant of degree 7 of A / 2^s, squared s times, then one Newton-Schulz step back to orthogonality. s
     comes from ||A^4||_1^(1/4), which bounds the spectral norm of A from above; each matrix of a batch has its own.
     """
-    # The function below has no forward-mode derivative, and looks at values. torch's exponential, which a compiler can
-    # trace, has fewer digits over the complex numbers.
+    # The function below has no forward-mode derivative, looks at values, and cannot be saved in a trace. torch's
+    # exponential has fewer digits, over the complex numbers most of all.
+    if tracing():
+        return naive_exponential(skew.to(torch.complex128 if skew.is_complex() else torch.float64)).to(skew.dtype)
     if forward_mode() or (torch.compiler.is_compiling() and not skew.is_complex()):
         return naive_exponential(skew)
     out: Tensor = _Exponential.apply(skew)[0]  # type: ignore[no-untyped-call]
