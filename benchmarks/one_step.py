@@ -56,7 +56,7 @@ def main() -> None:
             found[name] = {"cached": inside, "no_grad": compared, "torch.nn.RNN us": yardstick}
     lines = [
         f"Ratios of processor time to torch.nn.RNN(tanh), 1 thread, median of {arguments.rounds} interleaved rounds;",
-        f"the bar is {BAR:g} within `cached()`, where the three run the same code: their spread is the machine's;",
+        f"the bar is {BAR:g}; within `cached()` the three run the same code: their spread is the machine's;",
         f"{machine()}; {datetime.date.today()}.",
         "",
         "| network | within cached() | under no_grad alone | torch.nn.RNN, us |",

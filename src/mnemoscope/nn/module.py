@@ -248,8 +248,10 @@ class DeclaredModule(nn.Module):
     @property
     def _like(self) -> Tensor:
         """The first parameter, whose type and device are the network's."""
-        own = next((p for p in self._parameters.values() if p is not None), None)
-        return next(_weights_within(self)) if own is None else own
+        for own in self._parameters.values():
+            if own is not None:
+                return own
+        return next(_weights_within(self))
 
     def _own_factory(self) -> dict[str, Any]:
         return {"device": self._like.device, "dtype": self._like.dtype}
