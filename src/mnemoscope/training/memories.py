@@ -40,8 +40,8 @@ MULTIPLES = (1, 2, 4, 8)
 _SHARES = (0.25, 0.5, 1, 2, 4, 8)
 """Of the difficulty of training, at which the forgetting curve is taken."""
 
-_LEARNED = 0.05
-"""Score above statistics from which on something was learned."""
+_LEARNED = 0.1
+"""Score above statistics from which on something was learned, by more than the chance of a few hundred answers."""
 
 _DRAWN = 2048
 """Sequences by which the most frequent answer is known."""

@@ -42,6 +42,8 @@ _DECLARED = {
 }
 """Facts that `Network.transitions` declares, of one layer."""
 
+_ALWAYS = "for all weights"
+
 _MOMENTS = (3, 24)
 _NUMBERS = 2**20
 """Numbers of the Jacobians that are held at once."""
@@ -87,10 +89,11 @@ class TrackingGate(Result):
     input_dependent
         Whether transitions differ between moments.
     structure
-        ``"diagonal"``, ``"diagonal in one basis"`` (the same at all moments), ``"commuting"`` (without such a basis) or
-        ``"not diagonal in one basis"``.
+        Of every layer: ``"diagonal"``, ``"diagonal in one basis"`` (the same at all moments), ``"commuting"`` (without
+        such a basis) or ``"not diagonal in one basis"``.
     layers
-        Layers with a memory of their own, one after the other.
+        Layers with a memory of their own, one after the other; of a triangular transition a number is one, which reads
+        those before it.
     least, radius, imaginary
         Least real eigenvalue, largest modulus, largest imaginary part.
     declared
@@ -125,12 +128,15 @@ class TrackingGate(Result):
         if not self.linear:
             return "nonlinear in its state: eigenvalues rule out nothing" + self._seen()
         kind = "depend on the input" if self.input_dependent else "are the same at every input"
-        made = f"linear in its state, transitions {kind}, {self.structure}{self._seen()}"
+        chained = self.layers > 1 and not self.declared and not self.structure.startswith("not")
+        where = f" in each of {self.layers} layers" if chained else ""
+        made = f"linear in its state, transitions {kind}, {self.structure}{where}{self._seen()}"
         if not self.excluded:
             return f"{made}: nothing is ruled out"
         by: dict[str, list[str]] = {}
         for each in self.excluded:
-            by.setdefault(each.theorem, []).append(each.group)
+            only = f", {each.holds}" if self.declared and each.holds != _ALWAYS else ""
+            by.setdefault(each.theorem + only, []).append(each.group)
         said = "; ".join(f"{', '.join(groups)} ({theorem})" for theorem, groups in by.items())
         return f"{made}: rules out {said}"
 
@@ -340,7 +346,7 @@ def _exclusions(network: Any, measured: TransitionFacts | None) -> tuple[Exclusi
     if declared is not None:
         layers = int(getattr(network, "num_layers", 1))
         for ruling in rule_out_groups(declared._replace(layers=layers)):
-            found[ruling.group] = Exclusion(*ruling, "for all weights")
+            found[ruling.group] = Exclusion(*ruling, _ALWAYS)
     if measured is not None:
         for ruling in rule_out_groups(measured):
             found.setdefault(ruling.group, Exclusion(*ruling, "for these weights"))
