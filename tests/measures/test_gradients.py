@@ -51,6 +51,54 @@ def test_norms_are_those_of_autograd(name, options, output, loss):
     np.testing.assert_allclose(found.norms, by_autograd(layer, x, LOSSES[loss], output), rtol=1e-9)
 
 
+def attentive_by_autograd(layer, x, loss):
+    """The same of a network that attends to all its states, by those that its core makes and by an LSTM's cells."""
+    w = {name.removesuffix("_l0"): each for name, each in layer.named_parameters()}
+    bias = sum(each for name, each in w.items() if name.startswith("bias"))
+    s = c = torch.zeros(layer.hidden_size, dtype=torch.float64)
+    states, cells, outputs = [], [], []
+    for a in x[:, 0]:
+        z = w["weight_ih"] @ a + w["weight_hh"] @ s + bias
+        if layer.core == "lstm":
+            i, f, g, o = z.chunk(4)
+            c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+            h, c = o.sigmoid() * c.tanh(), c.clone()
+            cells.append(c)
+        else:
+            h = z.tanh()
+        states.append(h)
+        held = torch.stack(states)
+        fits = torch.tanh(w["weight_query"] @ s + held @ w["weight_key"].T) @ w["weight_score"]
+        s = h + fits.softmax(0) @ held
+        outputs.append(s if layer.readout == "s" else h)
+    value = loss(torch.stack(outputs)[:, None])
+    found = torch.autograd.grad(value, states + cells, materialize_grads=True)
+    steps = [found[: len(states)], found[len(states) :]] if cells else [found]
+    return np.array([float(torch.cat(each).norm()) for each in zip(*steps, strict=True)][::-1])
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("readout", ["s", "h"])
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [("memrnn", {"capacity": 12}), ("memlstm", {}), ("relrnn", {"buffer": 12}), ("rellstm", {"buffer": 12})],
+)
+def test_states_that_are_attended_to_act_through_their_copies(name, options, readout, loss):
+    layer = ms.nn.create(name, input_size=3, hidden_size=4, readout=readout, **options).double()
+    x = torch.randn(12, 1, 3, dtype=torch.float64)
+    found = gradient_norms(layer, inputs=x, loss=LOSSES[loss])
+    np.testing.assert_allclose(found.norms[:-1], attentive_by_autograd(layer, x, LOSSES[loss]), rtol=1e-9, atol=1e-14)
+
+
+def test_outputs_that_are_not_always_the_same_numbers_of_the_state():
+    # A ring of four states: the newest stands where the step says.
+    layer = ms.nn.create("relrnn", input_size=2, hidden_size=3, buffer=4, relevant=0, readout="h").double()
+    x = torch.randn(9, 1, 2, dtype=torch.float64, requires_grad=True)
+    layer(x)[0].square().sum().backward()
+    found = gradient_norms(layer, inputs=x.detach(), loss=lambda y: y.square().sum(), at="inputs")
+    np.testing.assert_allclose(found.norms, x.grad[:, 0].norm(dim=1).flip(0), rtol=1e-9)
+
+
 def test_last_state_is_read_by_a_unit_vector():
     layer = ms.nn.LSTM(2, 3, num_layers=2)
     found = gradient_norms(layer, horizon=10, trajectories=5)

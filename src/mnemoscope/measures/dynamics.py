@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -284,10 +284,14 @@ class Dynamics:
         state: State,
         after: Float[Tensor, "batch size"],
         output: Float[Tensor, "batch output"] | None = None,
-    ) -> tuple[Float[Tensor, "batch size"], Float[Tensor, "batch input"]]:
-        """Return the gradient at state and input of one step, from those at the state after it and at its output."""
+        made: Sequence[Tensor] = (),
+    ) -> tuple[Tensor, ...]:
+        """Return the gradient at state and input of one step, from those at the state after it and at its output.
 
-        def differentiate() -> tuple[Tensor, Tensor]:
+        Behind them those at what the step has made on its way, where it adds that to the list `made`.
+        """
+
+        def differentiate() -> tuple[Tensor, ...]:
             h, x = self.flatten(state).detach().requires_grad_(), inputs.detach().requires_grad_()
             with torch.enable_grad():
                 y, new = self.step(x, self.unflatten(h, state))
@@ -295,8 +299,7 @@ class Dynamics:
                 # What depends on neither has no gradient to give, and autograd refuses to be asked for it.
                 seen = [(value, cotangent) for value, cotangent in ends if value.requires_grad]
                 values, cotangents = zip(*seen, strict=True)
-                found = torch.autograd.grad(values, (h, x), cotangents, materialize_grads=True)
-            return found[0], found[1]
+                return torch.autograd.grad(values, (h, x, *made), cotangents, materialize_grads=True)
 
         return self.guarded(differentiate)
 

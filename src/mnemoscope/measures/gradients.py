@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -18,6 +20,7 @@ from mnemoscope.measures.dynamics import Dynamics, few_threads
 from mnemoscope.measures.growth import fit_growth
 from mnemoscope.measures.registry import Cost, measure
 from mnemoscope.measures.trajectory import Path, drive
+from mnemoscope.nn.attention import Attentive
 
 if TYPE_CHECKING:
     from mnemoscope.report import chart
@@ -109,13 +112,20 @@ def _outputs(path: Path) -> Float[Tensor, "time batch *output"]:
 
 
 def _places(flow: Dynamics) -> Int[Tensor, " output"] | None:
-    """Find which numbers of the state the outputs are, at states that occur: a network that gives out its state."""
+    """Find which numbers of the state the outputs are, at states that occur: a network that gives out its state.
+
+    They are the same two steps running: a memory that is a ring, or grows, has its newest state elsewhere at each.
+    """
     generator = torch.Generator().manual_seed(0)
-    before = flow.probe_states(_PROBES, generator)
-    x = torch.randn(_PROBES, flow.input_size, generator=generator, dtype=torch.float64).to(**flow.factory)
+    state = flow.probe_states(_PROBES, generator)
+    outputs, states = [], []
     with torch.no_grad():
-        y, state = flow.step(x, before)
-    after = flow.flatten(state)
+        for _ in range(2):
+            x = torch.randn(_PROBES, flow.input_size, generator=generator, dtype=torch.float64).to(**flow.factory)
+            y, state = flow.step(x, state)
+            outputs.append(y)
+            states.append(flow.flatten(state))
+    y, after = torch.cat(outputs), torch.cat(states)
     # Neighbours of the state, as most outputs are: units that are always zero could else be taken for each other.
     for first in range(after.shape[1] - y.shape[1] + 1):
         if torch.equal(after[:, first : first + y.shape[1]], y):
@@ -134,16 +144,31 @@ def _places(flow: Dynamics) -> Int[Tensor, " output"] | None:
 def backward_log_norms(path: Path, source: LossGradient) -> Float[np.ndarray, "lags batch"]:
     """Return ln of the gradient's norm at the last state, the one before it, .. the first, for every trajectory."""
     flow, carried, logs = path.dynamics, _Scaled.of(source.last), []
+    network = flow.network
+    watched: Any = network.watched if isinstance(network, Attentive) else partial(nullcontext, [])
+    cells = _cells(flow) if isinstance(network, Attentive) else None
     for t in range(len(path.inputs), 0, -1):
         own = None if source.outputs is None else source.outputs[t - 1]
-        whole = carried if own is None else carried.plus(_Scaled.of(_at_state(path, t, own, source.places)))
-        logs.append(whole.log_norm(flow.read))
         given = carried if own is None else carried.beside(_Scaled.of(own))
         after, output = given.values[:, : flow.size], None if own is None else given.values[:, flow.size :]
-        before, _ = flow.pull_back(path.inputs[t - 1], path.states[t - 1], after, output)
+        with watched() as made:
+            before, _, *by_made = flow.pull_back(path.inputs[t - 1], path.states[t - 1], after, output, made)
+        if cells is None:
+            whole = carried if own is None else carried.plus(_Scaled.of(_at_state(path, t, own, source.places)))
+            logs.append(whole.log_norm(flow.read))
+        else:
+            logs.append(torch.cat([*by_made, after[:, cells]], dim=1).norm(dim=1).log() + given.log)
         carried = _Scaled.of(before, given.log)
     logs.append(carried.log_norm(flow.read))
     return torch.stack(logs).cpu().numpy()
+
+
+def _cells(flow: Dynamics) -> Int[Tensor, " units"]:
+    """Return the places in the flat state of the cells of an attentive network's LSTM cores."""
+    like = flow.start(1)
+    places = flow.unflatten(torch.arange(flow.size, **flow.factory).unsqueeze(0), like)
+    cells = [part.flatten() for layer in places for part in layer.carried]
+    return torch.cat(cells).long() if cells else torch.zeros(0, dtype=torch.int64, device=flow.factory["device"])
 
 
 def input_log_norms(path: Path, source: LossGradient) -> Float[np.ndarray, "lags batch"]:
@@ -309,6 +334,9 @@ def gradient_norms(
 
     h the flat `readout_state`. The gradient is rescaled on its way, so that neither a norm of 1e-3000 nor one of 1e3000
     is lost; the fit says whether it changes exponentially or polynomially with the lag.
+
+    Of a network that attends to its past states h is the state as its core made it (and the cell of an LSTM core),
+    and the derivative the total one: h also acts through its copies in the memory.
 
     Parameters
     ----------

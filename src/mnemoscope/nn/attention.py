@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple, Unpack
 
 import torch
@@ -247,6 +249,22 @@ class Attentive(Stack):
         memory = self.attended(memory, weights)
         memory = memory._replace(macro=macro, carried=carried, length=state.length + 1)
         return (macro if self.readout == "s" else h), memory, weights
+
+    @contextmanager
+    def watched(self) -> Iterator[list[Tensor]]:
+        """Yield a list that every state h is added to, by autograd's graph, as it is handed to the memory."""
+        made: list[Tensor] = []
+        own = self.store
+
+        def store(memory: Any, h: Tensor) -> Any:
+            made.append(h)
+            return own(memory, h)
+
+        self.__dict__["store"] = store
+        try:
+            yield made
+        finally:
+            del self.__dict__["store"]
 
     def _require_room(self, count: Tensor, steps: int) -> None:
         """Refuse steps for which a memory that grows has no room, where values can be seen."""

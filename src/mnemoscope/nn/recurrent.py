@@ -99,8 +99,11 @@ class Recurrent(Network):
     def probe_states(self, batch: int, generator: torch.Generator, steps: int = 32) -> State:
         """Return states that occur: those after `steps` inputs drawn from N(0, 1), of the network's own type.
 
-        A network whose states are not driven by such inputs says here which ones occur.
+        A memory that grows is filled to half of its capacity at most, so that there is room to go on. A network whose
+        states are not driven by such inputs says here which ones occur.
         """
+        if self.grows and self.capacity is not None:
+            steps = min(steps, max(1, self.capacity // 2))
         own = next((p for p in self.parameters() if p.is_floating_point()), None)
         like = self.flatten_state(self.init_state(1)) if own is None else own
         shape = (steps, batch, *self.input_shape)

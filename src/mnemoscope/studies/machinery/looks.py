@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -119,12 +119,12 @@ def gradients_by_step(model: Model, task: Task, sequences: int) -> np.ndarray:
     model.eval()
     batch = _sequences(task, sequences)
     x = _inputs(model, batch.inputs).double()
-    produced: list[Tensor] = []
-    with _room(layer, len(x)), _watched(layer, produced):
+    attentive = isinstance(layer, Attentive)
+    with _room(layer, len(x)), layer.watched() if attentive else nullcontext([]) as produced:
         state, outputs = layer.init_state(x.shape[1]), []
         for step in x:
             y, state = layer.step(step, state)
-            if not isinstance(layer, Attentive):
+            if not attentive:
                 y, state = _with_leaf(y, state, produced)
             outputs.append(y)
         loss = task.loss(model.answers(torch.stack(outputs)), batch)
@@ -139,25 +139,6 @@ def _with_leaf(y: Tensor, state: Any, produced: list[Tensor]) -> tuple[Tensor, A
     produced.append(leaf)
     parts, form = tree_flatten(state)
     return y + leaf, tree_unflatten([parts[0] + leaf, *parts[1:]], form)
-
-
-@contextmanager
-def _watched(layer: Any, produced: list[Tensor]) -> Iterator[None]:
-    """Note every state of an attentive network as it is handed to its memory."""
-    if not isinstance(layer, Attentive):
-        yield
-        return
-    own = layer.store
-
-    def store(memory: Any, h: Tensor) -> Any:
-        produced.append(h)
-        return own(memory, h)
-
-    layer.__dict__["store"] = store
-    try:
-        yield
-    finally:
-        del layer.__dict__["store"]
 
 
 @contextmanager
