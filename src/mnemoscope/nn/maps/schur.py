@@ -29,7 +29,7 @@ class Schur(Transition):
 
     - ``rotation``: gamma R(theta), T zero within the blocks. Moduli of the eigenvalues are exactly |gamma|.
     - ``balanced``: gamma [[cos, -r sin], [sin / r, cos]], r > 0 learned, T zero within the blocks. Moduli are exactly
-      |gamma|, and every real matrix whose eigenvalues come in conjugate pairs is reached.
+      |gamma|, and every real matrix whose eigenvalues are pairs x +- iy, y > 0, is reached.
     - ``published``: gamma R(theta), T with the entry below the diagonal of each block, as Kerg et al. (2019) print
       it. Moduli are then not gamma.
 

@@ -25,7 +25,7 @@ __all__ = ["DeltaNet", "GatedDeltaNet", "draw_rate", "draw_step"]
     family="delta rule",
     equations=(
         "S_t = (I - beta_t k_t k_t^T) S_{t-1} + beta_t k_t v_t^T, o_t = S_t^T q_t / sqrt(d_k), for each head",
-        "q_t, k_t = silu(W x_t) of norm one, v_t = silu(W_v x_t), beta_t = sigmoid(w_b x_t)",
+        "q_t, k_t = z / sqrt(|z|^2 + 10^-6) of z = silu(W x_t), v_t = silu(W_v x_t), beta_t = sigmoid(w_b x_t)",
     ),
     state="n^2/heads",
     references=("yang2024delta", "schlag2021", "grazzi2025"),

@@ -34,7 +34,7 @@ class NNRNN(FirstOrder):
     ----------
     block
         ``"rotation"``: gamma R(theta); ``"balanced"``: gamma [[cos, -r sin], [sin / r, cos]], r learned, which reaches
-        every real matrix with conjugate pairs of eigenvalues; ``"published"``: T also within the blocks.
+        every real matrix with pairs of non-real eigenvalues; ``"published"``: T also within the blocks.
     gamma
         ``"regularised"``, ``"free"`` or ``"clamped"`` at `gamma_value`.
     delta

@@ -25,7 +25,7 @@ __all__ = ["RetNet"]
     family="linear attention",
     equations=(
         "S_t = gamma R S_{t-1} + k_t v_t^T, o_t = S_t^T q_t, for each head; gamma = 1 - 2^(-5 - head)",
-        "q_t = W_q x_t, k_t = W_k x_t / sqrt(d_k), v_t = W_v x_t; R turns pairs of keys by -10000^(-2j/d_k)",
+        "q_t = W_q x_t, k_t = W_k x_t / sqrt(d_k), v_t = W_v x_t; R turns entries j, j + d_k/2 by -10000^(-2j/d_k)",
     ),
     state="n^2/heads",
     references=("sun2023",),

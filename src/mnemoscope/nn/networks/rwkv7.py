@@ -35,7 +35,7 @@ class RWKV7State(NamedTuple):
         "S_t = (diag(w_t) - (a_t * h_t) h_t^T) S_{t-1} + k'_t v_t^T, for each head",
         "y_t = S_t^T r_t + (r_t . (rho * k'_t)) v_t",
         "r_t, k_t, v_t = W (x_t + mu * (x_{t-1} - x_t)), each with a mu of its own",
-        "h_t = k_t * xi of norm one, k'_t = k_t * (1 + (a_t - 1) * alpha)",
+        "h_t = z / sqrt(|z|^2 + 10^-6) of z = k_t * xi, k'_t = k_t * (1 + (a_t - 1) * alpha)",
         "w_t = exp(-exp(-1/2) sigmoid(w_0 + W_2 tanh(W_1 .))), a_t = sigmoid(a_0 + A_2 A_1 .)",
     ),
     state="n^2/heads + n",

@@ -34,7 +34,7 @@ class Cache(NamedTuple):
     family="attention",
     equations=(
         "o_t = sum_{s <= t} softmax_s(q_t . k_s / sqrt(d_k)) v_s, for each head",
-        "q_t, k_t, v_t = W (x_t + p_t); pairs of q_t and k_t are turned by angles t 10000^(-2j/d_k)",
+        "q_t, k_t, v_t = W (x_t + p_t); entries j, j + d_k/2 of q_t and k_t are turned by t 10000^(-2j/d_k)",
     ),
     state="2n each step",
     references=("vaswani2017", "su2024"),

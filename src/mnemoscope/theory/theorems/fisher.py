@@ -295,7 +295,7 @@ def no_interference(seed: int) -> Verdict:
 
 @theorem("kerg-feedback-line", "ganguli2008", "restated in Kerg 2022, §2.6")
 def feedback(seed: int) -> Verdict:
-    """A delay line with feedback is stable and amplifies for 1 - sqrt(a) < sqrt(b) < 1 / (4 sqrt(a)).
+    """A long delay line with feedback is stable and amplifies for 1 - sqrt(a) < sqrt(b) < 1 / (4 sqrt(a)).
 
     It remembers for longer than N steps.
 

@@ -172,7 +172,7 @@ def _(s: NetworkView) -> Instance:
 
 @theorem("gradient-norm", "pascanu2013", "§2.1")
 def norm(seed: int) -> Verdict:
-    """With slopes of at most 1, one step back changes a gradient by at most the largest singular value of V.
+    """With slopes of at most 1, one step back multiplies a gradient's norm by at most the largest singular value of V.
 
     Check: nine networks over 50 steps, tanh, ReLU and linear with V = 1.1 Q: every step of every gradient against |V|.
     """
@@ -194,8 +194,8 @@ def _(s: NetworkView) -> Instance:
     rate = _rate(top)
     then = f"below {number(math.exp(_STEPS * rate))} of it {_STEPS} steps back" if rate < 0 else "growth is possible"
     text = (
-        f"One step back changes a gradient by at most the largest singular value of V, {number(top)}: a rate of at "
-        f"most {_words(rate)} per step with these weights; {then}."
+        f"One step back multiplies a gradient's norm by at most the largest singular value of V, {number(top)}: a rate "
+        f"of at most {_words(rate)} per step with these weights; {then}."
     )
     return Instance(text, rate, "bound")
 

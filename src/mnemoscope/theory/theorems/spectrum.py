@@ -98,7 +98,7 @@ def _(s: NetworkView) -> Instance:
 
 @theorem("kerg-nnrnn-reach", "kerg2022thesis", "§3.5", severity="wrong result")
 def nnrnn_reach(seed: int) -> Verdict:
-    """NnRNN with plain rotations reaches every real matrix with conjugate pairs of eigenvalues on the unit circle.
+    """NnRNN with plain rotations reaches every real matrix with pairs of non-real eigenvalues on the unit circle.
 
     Right: a real Schur block is not always a rotation; blocks gamma [[cos, -r sin], [sin / r, cos]], r > 0, reach them
     all.
@@ -133,9 +133,9 @@ def nnrnn_reach(seed: int) -> Verdict:
 @nnrnn_reach.about("reach", lambda s: s.is_a(nn.NNRNN))
 def _(s: NetworkView) -> Instance:
     if s.option("block") == "balanced":
-        return Instance("Its blocks reach every real matrix whose eigenvalues come in conjugate pairs.", None, "exact")
+        return Instance("Its blocks reach every real matrix whose eigenvalues come in non-real pairs.", None, "exact")
     text = (
-        "Its plain rotations do not reach every real matrix with conjugate pairs of eigenvalues, as [[0, -4], [1/4, "
+        "Its plain rotations do not reach every real matrix with non-real pairs of eigenvalues, as [[0, -4], [1/4, "
         "0]]; block='balanced' does."
     )
     return Instance(text, None, "exact")
