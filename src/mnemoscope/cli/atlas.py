@@ -23,7 +23,7 @@ _ROOM = 200
 _LEAST = 110
 """Columns without which a row would be cut."""
 
-Names = Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Networks; all when none is given.")]
+Names = Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Networks; all when none is given.")]
 Budgets = Annotated[
     list[int] | None,
     typer.Option("--budget", metavar="PARAMETERS", help="A number of parameters; may be repeated. Default: all."),

@@ -13,6 +13,7 @@ import typer
 from rich.markup import escape
 
 from mnemoscope.cli.device import DeviceCommand
+from mnemoscope.cli.terminal import bare_flags
 from mnemoscope.core.arrays import ARRAYS, read_array
 from mnemoscope.core.docs import REQUIRED, Argument, function_arguments
 from mnemoscope.core.errors import Description, UserError, expected, positive_int
@@ -263,4 +264,4 @@ def make_command(
     app.command(name, cls=DeviceCommand, help=escape(help), context_settings={"allow_extra_args": surplus is not None})(
         call
     )
-    return typer.main.get_command(app)
+    return bare_flags(typer.main.get_command(app))

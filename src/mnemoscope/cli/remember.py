@@ -24,7 +24,7 @@ NetworkOrRun = Annotated[
 ]
 TaskName = Annotated[
     str | None,
-    typer.Argument(metavar="[TASK]", help="One with a length or a delay. Default: copying.", show_default=False),
+    typer.Argument(metavar="TASK", help="One with a length or a delay. Default: copying.", show_default=False),
 ]
 Examples = Annotated[int, typer.Option("--examples", help="Sequences of every test. Default: 128.", show_default=False)]
 

@@ -30,6 +30,7 @@ __all__ = [
     "Force",
     "Json",
     "RecordCommands",
+    "bare_flags",
     "check_output",
     "console",
     "error_console",
@@ -45,6 +46,7 @@ MISTAKE = 2
 
 T = TypeVar("T")
 R = TypeVar("R")
+C = TypeVar("C", bound=Any)
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead, and nothing else.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that Mnemoscope did not write, too.")]
@@ -61,6 +63,16 @@ def flowing(app: typer.Typer) -> typer.Typer:
             paragraphs = inspect.cleandoc(one.callback.__doc__ or "").split("\n\n")
             one.help = "\n\n".join(" ".join(each.split()) for each in paragraphs)
     return app
+
+
+def bare_flags(command: C) -> C:
+    """Return a command whose help shows no value behind a flag: ``--json``, where Typer has ``--json <bool>``."""
+    for parameter in command.params:
+        if getattr(parameter, "is_flag", False):
+            parameter.metavar = ""
+    for one in getattr(command, "commands", {}).values():
+        bare_flags(one)
+    return command
 
 
 def check_output(path: str | os.PathLike[str] | None, force: bool) -> None:
@@ -186,6 +198,7 @@ class Commands(TyperGroup):
     def main(self, *args: Any, **options: Any) -> NoReturn:
         """Run the command that the arguments name, and leave with its exit code."""
         options["standalone_mode"] = False
+        bare_flags(self)
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(errors="replace")  # a terminal without the letters of a name still gets the rest
         if sys.stdout is None:

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 __all__ = ["app"]
 
 Names = Annotated[
-    list[str] | None, typer.Argument(metavar="[NAME]...", help="Names of claims; all when none is given.")
+    list[str] | None, typer.Argument(metavar="NAME", help="Names of claims; all when none is given.")
 ]
-Cited = Annotated[list[str], typer.Argument(metavar="NAME...", help="Names of claims.")]
+Cited = Annotated[list[str], typer.Argument(metavar="NAME", help="Names of claims.")]
 Every = Annotated[bool, typer.Option("--all", help="All claims, as without names.")]
 Seed = Annotated[int, typer.Option("--seed", help="Draws the cases.")]
 Status = Annotated[str | None, typer.Option("--status", help="Only claims that are proved, measured or false.")]
@@ -102,7 +102,7 @@ def check(names: Names = None, every: Every = False, seed: Seed = 0, json: Json 
 
 @app.command()
 def cite(
-    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Names of claims.")], json: Json = False
+    names: Annotated[list[str], typer.Argument(metavar="NAME", help="Names of claims.")], json: Json = False
 ) -> None:
     """Print the BibTeX entries of the papers that claims come from."""
     from mnemoscope.core.errors import UserError

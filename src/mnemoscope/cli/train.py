@@ -32,7 +32,7 @@ What = Annotated[
 TaskName = Annotated[
     str | None,
     typer.Argument(
-        metavar="[TASK]", help="With NETWORK: a task or an environment of `mnemoscope tasks`.", show_default=False
+        metavar="TASK", help="With NETWORK: a task or an environment of `mnemoscope tasks`.", show_default=False
     ),
 ]
 Hidden = Annotated[int | None, typer.Option("--hidden", help="Hidden size of NETWORK. Default: 64.")]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["merge"]
 
 Sources = Annotated[
-    list[str], typer.Argument(metavar="DIR...", help="Folders of shards, folders of runs, or URLs of stores.")
+    list[str], typer.Argument(metavar="DIR", help="Folders of shards, folders of runs, or URLs of stores.")
 ]
 Target = Annotated[
     str | None,

@@ -27,8 +27,8 @@ __all__ = [
 ]
 
 Name = Annotated[str, typer.Argument(metavar="RUN", help="The id of a run, a beginning of it, or its folder.")]
-Names = Annotated[list[str], typer.Argument(metavar="RUN...", help="Ids of runs, beginnings of them, or folders.")]
-Some = Annotated[list[str] | None, typer.Argument(metavar="[RUN]...", help="Only these runs; else all that pass.")]
+Names = Annotated[list[str], typer.Argument(metavar="RUN", help="Ids of runs, beginnings of them, or folders.")]
+Some = Annotated[list[str] | None, typer.Argument(metavar="RUN", help="Only these runs; else all that pass.")]
 Root = Annotated[
     str | None,
     typer.Option("--runs", metavar="DIR", help="The folder of the runs; else $MNEMOSCOPE_RUNS, else ./runs."),

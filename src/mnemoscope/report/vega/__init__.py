@@ -34,7 +34,7 @@ FORMATS = (".svg", ".png", ".pdf", ".html", ".json")
 _SCREEN = 1.75
 """Pixels to a point on a screen, where a chart is larger than in print."""
 
-_FONT = "Helvetica, Arial, Liberation Sans, DejaVu Sans, sans-serif"
+_FONT = "Helvetica, Arial, Liberation Sans, DejaVu Sans Condensed, DejaVu Sans, sans-serif"
 _SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 _DRAW: dict[type, Callable[..., Picture]] = {
     Curves: draw_curves,
