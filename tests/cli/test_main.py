@@ -48,6 +48,7 @@ def test_every_command_has_help_and_json(call, command):
     done = call(command, "--help")
     assert done.exit_code == 0
     assert "--json" in done.stdout
+    assert "<bool>" not in done.stdout
     assert all(len(line) <= 80 for line in done.stdout.splitlines())
 
 

@@ -154,6 +154,22 @@ def test_a_state_that_a_stranger_lets_grow_is_listed():
     assert "must keep its size" in str(found)
 
 
+def test_a_state_that_is_a_dict_has_the_names_of_its_keys():
+    class Keyed(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.cell = nn.RNNCell(1, 3)
+
+        def forward(self, x, state):
+            h = self.cell(x, state["h"])
+            return h, {"h": h, "trace": 0.5 * state["trace"] + h}
+
+    def start(batch):
+        return {"h": torch.zeros(batch, 3), "trace": torch.zeros(batch, 3)}
+
+    assert state_inventory(ms.adapt(Keyed(), init_state=start)).names == ("h", "trace")
+
+
 def test_a_block_without_a_state_carries_nothing():
     block = ms.adapt(nn.Linear(2, 3), kind="sequence")
     assert str(state_inventory(block)) == "it carries nothing from step to step"

@@ -32,7 +32,7 @@ def _option(*names: str, panel: str, help: str, **more: Any) -> Any:
 Networks = Annotated[
     list[str],
     typer.Argument(
-        metavar="NETWORK ..",
+        metavar="NETWORK",
         help="Names of `mnemoscope networks`, or FILE.py:CLASS (this runs the file's code); each may have sizes and "
         "options of its own: lstm:hidden=32.",
         show_default=False,

@@ -16,7 +16,7 @@ __all__ = ["cite"]
 Names = Annotated[
     list[str],
     typer.Argument(
-        metavar="NAME..",
+        metavar="NAME",
         help="Names of networks, measures, tasks, environments and claims of `mnemoscope theory`; mnemoscope for "
         "Mnemoscope itself; or FILE.py:CLASS. This runs the file's code.",
         show_default=False,

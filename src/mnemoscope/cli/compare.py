@@ -34,7 +34,7 @@ __all__ = ["compare"]
 Networks = Annotated[
     list[str],
     typer.Argument(
-        metavar="NETWORK NETWORK ..",
+        metavar="NETWORK",
         help="Names of `mnemoscope networks`, FILE.py:CLASS (this runs the file's code), or FILE.safetensors; each may "
         "have sizes and options of its own: lstm:hidden=32,layers=2.",
         show_default=False,

@@ -29,7 +29,7 @@ from mnemoscope.cli.search import search
 from mnemoscope.cli.study import app as study
 from mnemoscope.cli.tasks import app as task
 from mnemoscope.cli.tasks import tasks
-from mnemoscope.cli.terminal import Commands, flowing
+from mnemoscope.cli.terminal import HELP, Commands, flowing
 from mnemoscope.cli.theory import app as theory
 from mnemoscope.cli.train import train
 
@@ -39,7 +39,7 @@ app = typer.Typer(
     cls=Commands,
     add_completion=False,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": HELP},
 )
 for command in (profile, compare, parity, adapt, check, train, capacity, ladder, remember, recall):
     app.command(cls=ClusterCommand)(advised(command))

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FAILURE",
+    "HELP",
     "MISTAKE",
     "Commands",
     "Force",
@@ -41,6 +42,7 @@ __all__ = [
     "tracked",
 ]
 
+HELP = ["-h", "--help"]
 FAILURE = 1
 MISTAKE = 2
 
@@ -67,7 +69,8 @@ def flowing(app: typer.Typer) -> typer.Typer:
 
 def bare_flags(command: C) -> C:
     """Return a command whose help shows no value behind a flag: ``--json``, where Typer has ``--json <bool>``."""
-    for parameter in command.params:
+    about_help = command.get_help_option(typer.Context(command, help_option_names=HELP))
+    for parameter in (*command.params, about_help):
         if getattr(parameter, "is_flag", False):
             parameter.metavar = ""
     for one in getattr(command, "commands", {}).values():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -319,17 +320,18 @@ def _after(network: Recurrent, steps: int, factory: dict[str, Any]) -> State:
 
 
 def _names(paths: list[str], axis: int) -> list[str]:
-    """Return the names of a state's tensors: h, h and c as torch has them; else fields, with the layer before them."""
+    """Return the names of a state's tensors: h, h and c as torch has them; else fields or keys, with the layer first."""
     if paths == [""]:
         return ["h"]
     if axis == 1 and paths == ["[0]", "[1]"]:
         return ["h", "c"]
-    layers = {path.split("]")[0] for path in paths if path.startswith("[")}
+    places = [re.fullmatch(r"\[(\d+)\](.*)", path) for path in paths]
+    several = len({place[1] for place in places if place}) > 1
     found = []
-    for path in paths:
-        first, _, rest = path.partition("]")
-        layer = f"layer {int(first[1:]) + 1} " if first.startswith("[") and len(layers) > 1 else ""
-        found.append(f"{layer}{rest.lstrip('.') or 'state'}" if first.startswith("[") else path.lstrip("."))
+    for path, place in zip(paths, places, strict=True):
+        layer = f"layer {int(place[1]) + 1} " if place and several else ""
+        name = re.sub(r"\['(.*?)'\]", r".\1", place[2] if place else path).lstrip(".")
+        found.append(f"{layer}{name or 'state'}")
     return found
 
 
