@@ -74,7 +74,7 @@ def test_how_to_go_on_after_an_interrupt(call):
         ("rnn", "compare must be given at least two networks, got rnn"),
         ("rnn lstn", "there is no network named 'lstn'; did you mean 'lstm'?"),
         ("rnn gru --hidden 0", "--hidden must be a positive integer, got 0"),
-        ("rnn gru --minutes 0", "--minutes must be above zero, got 0.0"),
+        ("rnn gru --minutes 0", "--minutes must be a number above 0 (--full: as long as it takes), got 0.0"),
         ("rnn gru --html gone/x.html", "'gone/x.html' cannot be written: there is no folder 'gone'"),
     ],
 )

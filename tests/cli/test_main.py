@@ -75,7 +75,7 @@ def test_help_imports_no_torch():
     [
         (["netwroks"], "No such command 'netwroks'. Did you mean 'networks'?"),
         (["networks", "--jsno"], "No such option: --jsno (Possible options: --json)"),
-        (["show"], "Missing argument 'NETWORK'."),
+        (["show"], "Missing argument 'NETWORK'. Usage: mnemoscope show [OPTIONS] {NETWORK}"),
         (["show", "rnn", "lstm"], "Got unexpected extra argument(s) (lstm)"),
         (["show", "nnrn"], "there is no network named 'nnrn'; did you mean 'nnrnn'?"),
         (

@@ -111,3 +111,19 @@ def test_bad_input_in_one_line():
         mode_parity(layer, lengths=(0,))
     with pytest.raises(UserError, match="float8"):
         mode_parity(layer, lengths=(2,), dtypes=("float8",))
+
+
+def test_weights_of_several_types_stay_so():
+    class Mixed(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.read = torch.nn.Linear(2, 3, dtype=torch.bfloat16)
+            self.carry = torch.nn.Linear(3, 3, dtype=torch.bfloat16)
+            self.scale = torch.nn.Parameter(torch.ones(3))
+
+        def forward(self, x, h):
+            return torch.tanh(self.scale * (self.read(x.bfloat16()) + self.carry(h.bfloat16())).float())
+
+    found = mode_parity(ms.adapt(Mixed(), input_size=2), lengths=(1, 8), scales=(1.0,))
+    assert found.dtypes == ("float32",)
+    assert found.agree

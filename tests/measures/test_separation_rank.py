@@ -410,3 +410,14 @@ def test_the_mean_entropy_is_that_of_all_outputs(name):
     found = separation_rank(network, horizon=4, every=True)
     assert found.mean_entropy == pytest.approx(sum(each) / len(each), rel=1e-9)
     assert separation_rank(network, horizon=4).mean_entropy is None
+
+
+def test_a_cell_that_casts_to_its_own_precision():
+    class Single(torch.nn.RNNCell):
+        def forward(self, x, h):
+            return super().forward(x.float(), h.float())
+
+    found = separation_rank(ms.adapt(Single(2, 3)), 4)
+    assert found.rank > 1
+    assert "one template" not in str(found)
+    assert "one template, which tells nothing" in str(separation_rank(rac(1, 3, 1), 4))

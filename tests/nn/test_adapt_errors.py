@@ -357,3 +357,23 @@ def test_a_module_without_memory_is_refused_and_an_adapted_one_is_filled():
     empty.load_state_dict(full.state_dict(), assign=True)
     x = torch.randn(5, 2, 3)
     torch.testing.assert_close(empty(x), full(x), rtol=0, atol=0)
+
+
+def test_a_place_in_a_return_that_has_no_parts():
+    with pytest.raises(UserError, match=r"output must name a tensor .* got 9 of a tensor"):
+        ms.adapt(cell(lambda self, x, h: h), kind="cell", output=9)
+
+
+def test_a_state_that_a_step_keeps_on_the_module():
+    class Echo(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("read", torch.ones(N, D))
+            self.register_buffer("h", torch.zeros(1, N))
+
+        def forward(self, x):
+            self.h = 0.5 * self.h.mean(0) + x @ self.read.T
+            return self.h
+
+    with pytest.raises(UserError, match="Echo keeps its state on itself between calls, as h: let forward take"):
+        ms.adapt(Echo())

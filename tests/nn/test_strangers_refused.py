@@ -64,7 +64,10 @@ class Unknown(nn.Module):
     [
         (Images, "not applicable: Images reads images, and what is measured here are sequences of vectors"),
         (Spline, "not applicable: Spline reads coefficients of a spline"),
-        (Matrices, "Matrices also needs W, and no usual value will do; it is called as "),
+        (
+            Matrices,
+            "Matrices also needs W, and no usual value will do (--set W=.. takes numbers, texts and lists); it is called as ",
+        ),
     ],
 )
 def test_the_reason_is_one_line(cls, words):

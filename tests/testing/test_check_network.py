@@ -139,7 +139,10 @@ def test_a_report_is_one_line():
     [
         (torch.nn.RNN(3, 4), "factory must be a class or a function that builds the network"),
         ("rnn", "factory must be a class or a function that builds the network"),
-        (lambda one: one, "factory must be callable as factory(input_size, hidden_size) or factory()"),
+        (
+            lambda one: one,
+            "<lambda> must be called as <lambda>(input_size, hidden_size) or <lambda>()",
+        ),
     ],
 )
 def test_what_is_no_factory_is_refused_in_one_line(factory, message):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mnemoscope.cli.cluster import Cluster, workers_at
-from mnemoscope.cli.terminal import FAILURE, Force, Json, check_output, console, print_json, quiet, shown_warnings
+from mnemoscope.cli.terminal import FAILURE, Force, Json, check_output, console, print_json, quiet
 from mnemoscope.core.errors import UserError, choice, expected, positive_int
 
 if TYPE_CHECKING:
@@ -233,7 +233,7 @@ def _searched(searches: Sequence[Search], task: Any, minutes: float | None, json
     from mnemoscope.training import take_turns
 
     try:
-        with quiet(), shown_warnings():
+        with quiet():
             return take_turns(searches, minutes=minutes, on_level=None if json else _teller(task, minutes))
     except KeyboardInterrupt:
         typer.echo("interrupted; the same command goes on", err=True)

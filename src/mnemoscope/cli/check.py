@@ -79,7 +79,8 @@ def check(
         # What is computed wrongly comes before what is only called otherwise.
         for name, sentence in sorted(report.failed.items(), key=lambda each: each[0] not in MODULE_CHECKS):
             typer.echo(f"failed{'' if name in MODULE_CHECKS else ' (form)'}: {sentence}", err=True)
-        typer.echo(f"{report.network}: {len(report.failed)} checks failed, {len(report.passed)} passed", err=True)
+        failed = f"{len(report.failed)} check{'' if len(report.failed) == 1 else 's'} failed"
+        typer.echo(f"{report.network}: {failed}, {len(report.passed)} passed", err=True)
     else:
         _print_report(report)
         if besides:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mnemoscope.cli.capacity import Folder, Hidden, Minutes, Parameters, Seed, Seeds, Set, Training
-from mnemoscope.cli.terminal import FAILURE, Force, Json, check_output, console, print_json, quiet, shown_warnings
+from mnemoscope.cli.terminal import FAILURE, Force, Json, check_output, console, print_json, quiet
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -84,7 +84,7 @@ def ladder(
     def tell(line: Mapping[str, Any]) -> None:
         typer.echo(f"{line['part']}: solved to {', '.join(map(str, line['solved']))} steps", err=True)
 
-    with stopped(folder), quiet(), shown_warnings():
+    with stopped(folder), quiet():
         found = rooms.ladder(
             spec,
             rungs=RUNGS if rungs is None else [each.strip() for each in rungs.split(",")],

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mnemoscope.cli.terminal import FAILURE, Force, Json, check_output, print_json, quiet
+from mnemoscope.cli.terminal import FAILURE, Force, Json, check_output, check_page, print_json, quiet
 
 if TYPE_CHECKING:
     from mnemoscope.nn import NetworkSpec
@@ -311,8 +311,8 @@ class ProfileOptions:
         from mnemoscope.profiles.crew import cores
         from mnemoscope.profiles.settings import Settings
 
-        if self.minutes is not None and not self.minutes > 0:
-            raise expected("--minutes", "above zero", self.minutes)
+        if self.minutes is not None and not 0 < self.minutes < float("inf"):
+            raise expected("--minutes", "a number above 0 (--full: as long as it takes)", self.minutes)
         if self.seeds is not None:
             positive_int("--seeds", self.seeds)
         if self.seed < 0:
@@ -342,12 +342,8 @@ class ProfileOptions:
 
     def page(self, name: str) -> Path | None:
         """Return where the page goes: as it was typed, or into this folder under the network's name."""
-        from mnemoscope.core.errors import expected
-
         if self.html is not None:
-            if Path(self.html).suffix.lower() not in ("", ".html", ".htm"):
-                raise expected("--html", "a file that ends in .html (a PDF: print the page from a browser)", self.html)
-            return Path(self.html)
+            return check_page(self.html)
         slug = "".join(c if c.isalnum() or c in "-." else "-" for c in name).strip("-.") or "network"
         return None if self.json else Path(f"{slug}.html")
 

@@ -8,7 +8,7 @@ import typer
 
 from mnemoscope.cli.capacity import Folder, Hidden, Minutes, Parameters, Seed, Seeds, Set, Training
 from mnemoscope.cli.ladder import Iterations, Layers, NetworkName, Plot, show, spec_of, stopped
-from mnemoscope.cli.terminal import Force, Json, check_output, quiet, shown_warnings
+from mnemoscope.cli.terminal import Force, Json, check_output, quiet
 
 __all__ = ["recall"]
 
@@ -67,7 +67,7 @@ def recall(
         chart.check_path(plot)
         check_output(plot, force)
     spec = spec_of(network, hidden, layers, parameters, options, about if is_location(network) else {})
-    with stopped(folder), quiet(), shown_warnings():
+    with stopped(folder), quiet():
         found = rooms.recall(
             spec,
             variants=VARIANTS if variants is None else [each.strip() for each in variants.split(",")],

@@ -10,7 +10,7 @@ from mnemoscope.cli.capacity import Data, Folder, Hidden, Minutes, Parameters, S
 from mnemoscope.cli.capacity import Training as TrainingSettings
 from mnemoscope.cli.ladder import Iterations, Layers, Plot, show, spec_of, stopped
 from mnemoscope.cli.resume import Trust
-from mnemoscope.cli.terminal import Force, Json, check_output, quiet, shown_warnings
+from mnemoscope.cli.terminal import Force, Json, check_output, quiet
 from mnemoscope.core.errors import UserError
 
 __all__ = ["remember"]
@@ -79,7 +79,7 @@ def remember(
     settings = named_values(task_settings or (), "--task-set") | ({} if data is None else {"data": data})
     chosen = tasks.create(task or "copying", **settings)
     spec = spec_of(network, hidden, layers, parameters, options, about if is_location(network) else {})
-    with stopped(folder), quiet(), shown_warnings():
+    with stopped(folder), quiet():
         found = rooms.remembering(
             spec,
             chosen,

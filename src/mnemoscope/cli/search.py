@@ -12,7 +12,7 @@ import typer
 
 from mnemoscope.cli.cluster import Cluster, workers_at
 from mnemoscope.cli.shards import Folder, TheShard, run_shard, say_stopped
-from mnemoscope.cli.terminal import FAILURE, Json, console, print_json, quiet, shown_warnings, tracked
+from mnemoscope.cli.terminal import FAILURE, Json, console, print_json, quiet, tracked
 from mnemoscope.core.errors import UserError, expected
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def search(
     common["seeds"] = [seed + one for one in checked_seeds(seeds)]
     with tempfile.TemporaryDirectory(prefix="mnemoscope-") as scratch, quiet():
         plan = search_plan(common, points, Path(scratch))
-    with stops_on_signals(), shown_warnings():
+    with stops_on_signals():
         if shard is not None:
             document = run_shard(f"search-{network}-{task}", "own", plan, shard, folder, None, json)
             if json:

@@ -11,7 +11,7 @@ import typer
 from mnemoscope.cli.cluster import Cluster, ClusterCommand, workers_at
 from mnemoscope.cli.plan import plan
 from mnemoscope.cli.shards import Folder, Slurm, TheShard, print_script, run_shard, say_stopped
-from mnemoscope.cli.terminal import Force, Json, RecordCommands, check_output, console, print_json, quiet
+from mnemoscope.cli.terminal import Force, Json, check_output, check_page, console, print_json, quiet
 from mnemoscope.core.errors import UserError
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = typer.Typer(cls=RecordCommands, add_completion=False, pretty_exceptions_enable=False, invoke_without_command=True)
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, invoke_without_command=True)
 
 Name = Annotated[str, typer.Argument(metavar="STUDY", help="A name of `mnemoscope study list`.")]
 Scale = Annotated[str, typer.Option("--scale", help="smoke (seconds), laptop (minutes) or paper (as published).")]
@@ -170,7 +170,7 @@ def _check_run(
     if html is not None:
         if every:
             raise UserError("--html is the page of one study; with --all, --save FOLDER keeps the results of all")
-        writable(html)
+        writable(check_page(html))
         check_output(html, force)
     if changes and (every or save is not None):
         raise UserError("--set is for a look at one study; it goes with neither --all nor --save")
@@ -247,6 +247,8 @@ def report(
 
     for place in (html, export):
         check_output(place, force)
+    if html is not None:
+        check_page(html)
     study = _study(name)
     plan = study.plan(scale)
     done = collected(plan, runs)

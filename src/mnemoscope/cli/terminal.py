@@ -18,7 +18,7 @@ import typer
 from rich.console import Console
 from typer.core import TyperGroup
 
-from mnemoscope.core.errors import Advised, UserError
+from mnemoscope.core.errors import Advised, RecordWarning, UserError, expected
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -30,15 +30,14 @@ __all__ = [
     "Commands",
     "Force",
     "Json",
-    "RecordCommands",
     "bare_flags",
     "check_output",
+    "check_page",
     "console",
     "error_console",
     "flowing",
     "print_json",
     "quiet",
-    "shown_warnings",
     "tracked",
 ]
 
@@ -92,6 +91,14 @@ def check_output(path: str | os.PathLike[str] | None, force: bool) -> None:
         strange = place.is_file() and not is_ours(place)
     if strange:
         raise UserError(f"{str(path)!r} is there and was not written by Mnemoscope: give --force, or another name")
+
+
+def check_page(path: str | os.PathLike[str]) -> Path:
+    """Return the path of a page, or raise where its name says that it is something else."""
+    if Path(path).suffix.lower() not in ("", ".html", ".htm"):
+        what = "a file that ends in .html (a PDF: print the page from a browser)"
+        raise expected("--html", what, os.fspath(path))
+    return Path(path)
 
 
 def console(*, wide: bool = False) -> Console:
@@ -165,10 +172,8 @@ def _bar() -> Progress:
 
 
 @contextlib.contextmanager
-def shown_warnings() -> Iterator[None]:
+def _shown_warnings() -> Iterator[None]:
     """Print each warning of the record once, as ``warning: ...``, when it comes."""
-    from mnemoscope.runs.errors import RecordWarning
-
     with warnings.catch_warnings():
         show = warnings.showwarning
 
@@ -181,15 +186,6 @@ def shown_warnings() -> Iterator[None]:
         warnings.simplefilter("once", RecordWarning)
         warnings.showwarning = tell
         yield
-
-
-class RecordCommands(TyperGroup):
-    """A group of commands on the record, whose warnings are one line each."""
-
-    def invoke(self, ctx: Any) -> Any:
-        """Run the command that was named."""
-        with shown_warnings():
-            return super().invoke(ctx)
 
 
 class Commands(TyperGroup):
@@ -207,7 +203,8 @@ class Commands(TyperGroup):
         if sys.stdout is None:
             sys.exit(_say("standard output is closed", FAILURE))
         try:
-            code = super().main(*args, **options)
+            with _shown_warnings():
+                code = super().main(*args, **options)
             sys.stdout.flush()
             if code not in (None, 0, FAILURE, MISTAKE):  # what Typer makes of Ctrl-C
                 code = _say("interrupted", FAILURE)
@@ -226,7 +223,9 @@ def _code_of(error: BaseException) -> int:
     if isinstance(error, UserError):
         return _say(str(error), MISTAKE)
     if isinstance(error, typer.TyperException):
-        return _say(error.format_message(), error.exit_code)
+        context = getattr(error, "ctx", None)
+        short = context is not None and type(error).__name__ == "MissingParameter"
+        return _say(error.format_message() + (f" {context.get_usage()}" if short else ""), error.exit_code)
     if isinstance(error, OSError):
         return _output_failed(error)
     if isinstance(error, SystemExit):

@@ -15,9 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-Names = Annotated[
-    list[str] | None, typer.Argument(metavar="NAME", help="Names of claims; all when none is given.")
-]
+Names = Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Names of claims; all when none is given.")]
 Cited = Annotated[list[str], typer.Argument(metavar="NAME", help="Names of claims.")]
 Every = Annotated[bool, typer.Option("--all", help="All claims, as without names.")]
 Seed = Annotated[int, typer.Option("--seed", help="Draws the cases.")]

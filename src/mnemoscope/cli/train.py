@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 
 from mnemoscope.cli.cluster import Cluster, workers_at
-from mnemoscope.cli.terminal import FAILURE, Force, Json, check_output, console, print_json, quiet, shown_warnings
+from mnemoscope.cli.terminal import FAILURE, Force, Json, check_output, console, print_json, quiet
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -155,7 +155,7 @@ def finish(work: Callable[[bool | None], Run | list[Run] | Result], plot: str | 
         chart.check_path(plot)
         check_output(plot, force)
     try:
-        with quiet(), shown_warnings(), stops_on_signals():
+        with quiet(), stops_on_signals():
             made = work(False if json else None)
     except Diverged as failure:
         if json:

@@ -11,6 +11,7 @@ __all__ = [
     "Advised",
     "MnemoscopeError",
     "Overtime",
+    "RecordWarning",
     "UserError",
     "choice",
     "expected",
@@ -30,6 +31,10 @@ class UserError(MnemoscopeError, ValueError):
 
 class Overtime(UserError):
     """What took longer than it was allowed."""
+
+
+class RecordWarning(UserWarning):
+    """Something in a record of runs was damaged and could be made good without losing a number."""
 
 
 class Advised(UserError):

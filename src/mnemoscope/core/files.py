@@ -116,8 +116,11 @@ def read_regular(path: str | os.PathLike[str], limit: int | None = None, *, foll
     """
     flags = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
     descriptor = os.open(path, flags if follow else flags | NO_FOLLOW)
+    found = os.fstat(descriptor)
+    if stat.S_ISDIR(found.st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EISDIR, "it is a folder")
     with os.fdopen(descriptor, "rb") as stream:
-        found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
             raise OSError(errno.EINVAL, "it is not a regular file")
         most = limit if limit is not None else _LARGE if found.st_size <= _LARGE else allowance()

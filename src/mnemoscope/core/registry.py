@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from mnemoscope.core.errors import UserError, expected, nearest, unknown
@@ -76,6 +77,8 @@ class Registry(Generic[T]):
         if name not in self._entries:
             names = self.names()
             problem = f"there is no {self.sort} named {name!r}"
+            if name and Path(name).is_dir():
+                problem += ", which is a folder"
             if self.listed and len(names) > _MANY and nearest(name, names) is None:
                 raise UserError(f"{problem}; `{self.listed}` lists the {len(names)} that there are")
             raise unknown(problem, name, names)

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
-from mnemoscope.core.errors import UserError
+from mnemoscope.core.errors import UserError, expected
 
 __all__ = ["distribution", "missing_base", "stand_in", "standing_in"]
 
@@ -111,6 +111,8 @@ def stand_in(package: str) -> None:
     """Let an empty module stand in for a package whenever a file is read, and for nobody else."""
     if package in _FINDER.packages:
         return
+    if not package.isidentifier():
+        raise expected("--stub", "the name of a package", package)
     if package in ("torch", "numpy", "mnemoscope") or package in sys.stdlib_module_names:
         raise UserError(f"nothing can stand in for {package} (--stub)")
     if _FINDER not in sys.meta_path:

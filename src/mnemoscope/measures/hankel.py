@@ -66,7 +66,7 @@ class HankelValues(Result):
         largest = self.values[0] if len(self.values) else 0.0
         if largest == 0:
             return "no output depends on an input before its own step: all Hankel singular values are 0"
-        kept = f"{self.order(0.99)} of {len(self.values)} states hold 99% of the energy, {self.order(0.999)} 99.9%"
+        kept = f"{self.order(0.99)} of {len(self.values)} values hold 99% of the energy, {self.order(0.999)} hold 99.9%"
         return f"largest Hankel singular value {largest:.8g}; {kept}"
 
     def plot(self) -> chart.Chart:

@@ -222,7 +222,11 @@ class _Call:
                 python = ", ".join(f"{name}={value!r}" for name, value in tried.items())
                 return Advised(needs, flags, python, options=tried)
         python = ", ".join(f"{argument}=.." for argument in missing)
-        return UserError(f"{needs}, and no usual value will do; {self._called}; {_written_by_hand(self.name, python)}")
+        flags = " ".join(f"--set {argument}=.." for argument in missing)
+        return UserError(
+            f"{needs}, and no usual value will do ({flags} takes numbers, texts and lists); {self._called}; "
+            f"{_written_by_hand(self.name, python)}"
+        )
 
     @property
     def _called(self) -> str:

@@ -194,7 +194,8 @@ def _mapped(name: str) -> str | None:
 
 
 def _brief(error: Exception) -> str:
-    return " ".join(str(error).split())[:300] or type(error).__name__
+    words = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return " ".join(words.split())[:300] or type(error).__name__
 
 
 def weights_digest(module: nn.Module) -> str:

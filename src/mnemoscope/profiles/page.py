@@ -147,7 +147,10 @@ def _rests_on(row: Row, references: Sequence[Row]) -> str:
         own = f"Initial weights of {_count(seeds, 'seed')}; training changes what depends on them."
     if not references:
         return own
-    return f"{own} Dots: {len(references)} references. Line: 95% interval. At most 1 in 20 clear differences is chance."
+    return (
+        f"{own} Dots: {len(references)} references. Line: 95% interval by its own seeds; words rest on the scatter of "
+        "all networks together, and can be surer. At most 1 in 20 clear differences is chance."
+    )
 
 
 def _first(drawn: Sequence[Section], names: Sequence[str]) -> str:

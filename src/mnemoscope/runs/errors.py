@@ -6,7 +6,7 @@ import errno
 import warnings
 from pathlib import Path
 
-from mnemoscope.core.errors import MnemoscopeError, UserError
+from mnemoscope.core.errors import MnemoscopeError, RecordWarning, UserError
 
 __all__ = ["Damaged", "InUse", "OutOfBudget", "RecordWarning", "read_failure", "warn"]
 
@@ -21,10 +21,6 @@ class InUse(UserError):
 
 class OutOfBudget(MnemoscopeError):
     """The time or the steps that a run was given are used up; opened again with more, it goes on."""
-
-
-class RecordWarning(UserWarning):
-    """Something in a record was damaged and could be made good without losing a number."""
 
 
 def warn(line: str) -> None:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 from torch.utils._pytree import tree_leaves
 
-from mnemoscope.core.errors import expected
+from mnemoscope.core.errors import Description, expected
 from mnemoscope.nn.state import State
 from mnemoscope.testing.report import CheckFailed, Skipped
 
@@ -57,7 +57,8 @@ class Subject:
         self._by_keyword = not _binds(self._signature, *sizes.values()) and _binds(self._signature, **sizes)
         self.sized = self._by_keyword or _binds(self._signature, *sizes.values())
         if not self.sized and not _binds(self._signature):
-            raise expected("factory", "callable as factory(input_size, hidden_size) or factory()", factory)
+            came = Description(f"{self.name}{self._signature}")
+            raise expected(self.name, f"called as {self.name}(input_size, hidden_size) or {self.name}()", came)
 
     def build(self, *, input_size: Any = None, hidden_size: Any = None, **options: Any) -> Network:
         """Build a network for evaluation; `Skipped` says that the factory has no such option."""

@@ -25,7 +25,7 @@ from mnemoscope.cli.runs.options import (
     Where,
     where_runs_are,
 )
-from mnemoscope.cli.terminal import Json, RecordCommands, print_json
+from mnemoscope.cli.terminal import Json, print_json
 
 if TYPE_CHECKING:
     from mnemoscope.runs import Record
@@ -38,7 +38,7 @@ Metric = Annotated[
 
 _PAGE = 50
 
-app = typer.Typer(cls=RecordCommands, add_completion=False, pretty_exceptions_enable=False, invoke_without_command=True)
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, invoke_without_command=True)
 
 
 @app.callback()

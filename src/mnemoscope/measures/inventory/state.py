@@ -320,7 +320,7 @@ def _after(network: Recurrent, steps: int, factory: dict[str, Any]) -> State:
 
 
 def _names(paths: list[str], axis: int) -> list[str]:
-    """Return the names of a state's tensors: h, h and c as torch has them; else fields or keys, with the layer first."""
+    """Return the names of a state's tensors: h, h and c as torch has them; else fields or keys, after the layer."""
     if paths == [""]:
         return ["h"]
     if axis == 1 and paths == ["[0]", "[1]"]:

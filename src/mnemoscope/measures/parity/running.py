@@ -82,8 +82,16 @@ def recurrent_of(network: nn.Module | Dynamics, what: str) -> Recurrent:
 
 
 def in_type(network: Recurrent, name: str) -> Recurrent:
-    """Return a copy whose parameters and buffers are of a type, complex ones of the complex type that fits."""
+    """Return a copy whose parameters and buffers are of a type, complex ones of the complex type that fits.
+
+    A stranger's module of several types keeps them all, and is compared in the type of its state alone.
+    """
     real = TYPES[choice("dtypes", name, TYPES)]
+    several = sorted({str(each.dtype).removeprefix("torch.") for each in network.parameters() if not each.is_complex()})
+    if len(several) > 1:
+        if network.flatten_state(network.init_state(1)).dtype != real:
+            raise UserError(f"its weights are of several types, {' and '.join(several)}, and stay so")
+        return copy.deepcopy(network)
     if any(each.is_complex() for each in network.parameters()) and real.itemsize < 4:
         raise UserError(f"there are no complex numbers of {name}")
 

@@ -121,7 +121,8 @@ class SeparationRank(Result):
     horizon: int
 
     def __str__(self) -> str:
-        grid = f"{self.shape[0]} x {self.shape[1]} grid"
+        alone = " of one template, which tells nothing: give several, templates=3" if len(self.templates) == 1 else ""
+        grid = f"{self.shape[0]} x {self.shape[1]} grid{alone}"
         most = "" if self.upper is None else f", at most {self.upper}"
         bounds = most if self.lower is None else f", bounds {self.lower} to {self.upper}"
         if self.exact:
@@ -304,14 +305,14 @@ def _steps(network: Recurrent | SequenceNetwork, horizon: int) -> int:
 def _walk(
     network: Recurrent | SequenceNetwork, rows: Templates, unit: int | Sequence[int]
 ) -> RingWalk | StepWalk | WholeWalk:
-    """Return steps in float64: of a polynomial network in the ring of reals."""
+    """Return steps in float64, or in a stranger's own precision: of a polynomial network in the ring of reals."""
     if isinstance(network, SequenceNetwork):
         return WholeWalk(Blackbox.of(network, _WHAT), torch.as_tensor(rows, dtype=torch.float64), unit)
     if getattr(network, "polynomial", False):
         exact, ring = cast(Polynomial, network), Real()
         return RingWalk(exact, ring, exact.exact_weights(ring), rows, unit)
-    like = next(network.parameters(), torch.zeros(0, dtype=torch.float64))
-    return StepWalk(network, torch.as_tensor(rows, dtype=torch.float64, device=like.device), unit)
+    like = network.flatten_state(network.init_state(1))
+    return StepWalk(network, torch.as_tensor(rows, dtype=like.dtype, device=like.device), unit)
 
 
 def _spectra(

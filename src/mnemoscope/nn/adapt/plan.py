@@ -82,7 +82,7 @@ def output_key(probe: Probe, returned: Any, order: str | None, taken: Key = None
     """
     sizes = {"T": probe.time, "B": probe.batch, "D": "features"}
     wanted = [sizes[axis] for axis in order or "BD"]
-    if isinstance(returned, Tensor) and _fits(returned, wanted):
+    if isinstance(returned, Tensor) and _fits(returned, wanted) and probe.advice.output in (None, 0):
         return None
     beside = taken if isinstance(taken, tuple) else (taken,)
     fits: list[Key] = [key for key, value in parts(returned).items() if key not in beside and _fits(value, wanted)]

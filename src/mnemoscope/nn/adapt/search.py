@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from mnemoscope.core.errors import UserError
 from mnemoscope.nn.adapt.call import Signature, arguments_of
@@ -93,6 +94,9 @@ def _explained(probe: Probe, kind: str, hints: dict[str, Any], failed: list[Call
         return Unusable(
             f"not applicable: {probe.name} reads {read}, and what is measured here are sequences of vectors"
         )
+    if kept := _kept(probe):
+        wanted = "let forward take the state and return the next one, forward(x, state) -> (output, state)"
+        return Unusable(f"{probe.name} keeps its state on itself between calls, as {' and '.join(kept)}: {wanted}")
     # Before the kind is known, the call leaves it open: the search goes on through all of them.
     hints = hints if probe.advice.kind is None and kind != "sequence" else {"kind": kind, **hints}
     stated = [width.size for width in input_widths(probe.module, None) if width.sure]
@@ -104,6 +108,26 @@ def _explained(probe: Probe, kind: str, hints: dict[str, Any], failed: list[Call
         hints = {"input_size": stated[0] if stated and probe.advice.input_size else ..., **hints}
     shape, reason = reported[0].shape, reported[0].reason
     return Raised(f"{probe.name} must take an input of shape {shape}, got {reason}; call {call_text(**hints)}")
+
+
+def _kept(probe: Probe) -> list[str]:
+    """Return the tensors on a module that one call for a single step writes, where it takes such a call."""
+    held = [tensor for _, tensor in probe.module.named_buffers() if tensor.dim() == 2]
+    for width in dict.fromkeys([probe.advice.input_size or 1, *(size for each in held for size in each.shape)]):
+        twin = copy.deepcopy(probe.module).eval()
+        before = {name: tensor.clone() for name, tensor in _held(twin).items()}
+        try:
+            twin(torch.randn(probe.batch, width, device=probe.device))
+        except Exception:  # the module's own forward may raise anything
+            continue
+        after = _held(twin)
+        return [name for name in after if name not in before or not torch.equal(after[name], before[name])]
+    return []
+
+
+def _held(module: nn.Module) -> dict[str, Tensor]:
+    own = {name: value for name, value in vars(module).items() if isinstance(value, Tensor)}
+    return {name: tensor.detach() for name, tensor in {**dict(module.named_buffers()), **own}.items()}
 
 
 def _telling(failed: list[CallFailed]) -> list[CallFailed]:
