@@ -66,7 +66,7 @@ class Unknown(nn.Module):
         (Spline, "not applicable: Spline reads coefficients of a spline"),
         (
             Matrices,
-            "Matrices also needs W, and no usual value will do (--set W=.. takes numbers, texts and lists); it is called as ",
+            "Matrices also needs W, and no usual value will do (--set W=.. takes numbers, texts and lists); ",
         ),
     ],
 )

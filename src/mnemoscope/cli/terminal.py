@@ -223,9 +223,9 @@ def _code_of(error: BaseException) -> int:
     if isinstance(error, UserError):
         return _say(str(error), MISTAKE)
     if isinstance(error, typer.TyperException):
-        context = getattr(error, "ctx", None)
-        short = context is not None and type(error).__name__ == "MissingParameter"
-        return _say(error.format_message() + (f" {context.get_usage()}" if short else ""), error.exit_code)
+        context: Any = getattr(error, "ctx", None) if type(error).__name__ == "MissingParameter" else None
+        usage = "" if context is None else f" {context.get_usage()}"
+        return _say(error.format_message() + usage, error.exit_code)
     if isinstance(error, OSError):
         return _output_failed(error)
     if isinstance(error, SystemExit):

@@ -222,9 +222,9 @@ class _Call:
                 python = ", ".join(f"{name}={value!r}" for name, value in tried.items())
                 return Advised(needs, flags, python, options=tried)
         python = ", ".join(f"{argument}=.." for argument in missing)
-        flags = " ".join(f"--set {argument}=.." for argument in missing)
+        typed = " ".join(f"--set {argument}=.." for argument in missing)
         return UserError(
-            f"{needs}, and no usual value will do ({flags} takes numbers, texts and lists); {self._called}; "
+            f"{needs}, and no usual value will do ({typed} takes numbers, texts and lists); {self._called}; "
             f"{_written_by_hand(self.name, python)}"
         )
 

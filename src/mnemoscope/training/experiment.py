@@ -157,7 +157,7 @@ def read_experiment(path: str | os.PathLike[str], changes: Mapping[str, Any] | N
     except FileNotFoundError:
         raise UserError(f"there is no file {str(file)!r}") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{str(file)!r} cannot be read: {error.strerror or error}") from None
+        raise UserError(f"{str(file)!r} cannot be read: {getattr(error, 'strerror', None) or error}") from None
     except RecursionError:
         raise UserError(f"{str(file)!r} is not TOML: it is nested too deeply") from None
     except ValueError as error:  # also a whole number of thousands of digits
