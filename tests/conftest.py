@@ -1,5 +1,7 @@
 """What holds for every test: one thread, a seed, quiet hypothesis."""
 
+import signal
+
 import hypothesis
 import numpy as np  # noqa: F401 - its BLAS must be there to be limited
 import pytest
@@ -9,6 +11,9 @@ from threadpoolctl import threadpool_limits
 # xdist runs one worker per core; more threads within a worker only get in each other's way.
 torch.set_num_threads(1)
 threadpool_limits(1)
+
+# Of a shell's background jobs, which ignore it, processes that tests interrupt would ignore it too.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A test that is slow on a loaded machine is not wrong, and the same commit gives the same result.
 hypothesis.settings.register_profile("mnemoscope", deadline=None, derandomize=True, database=None)

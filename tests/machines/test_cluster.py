@@ -16,7 +16,7 @@ from tests.machines.small import numbers, small_study
 import mnemoscope as ms
 from mnemoscope import runs
 from mnemoscope.core.errors import MnemoscopeError, UserError
-from mnemoscope.machines import cluster
+from mnemoscope.machines import cluster, joining
 from mnemoscope.studies.machinery import execute
 
 ray = pytest.importorskip("ray", reason="the extra `ray` is not installed")
@@ -180,6 +180,12 @@ def test_nobody_answers(address):
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize("address", ["localhost", "10.0.0.1", ":6379", "head:port"])
+def test_what_is_no_address(address):
+    with pytest.raises(UserError, match="the address of a Ray cluster must be HOST:PORT, auto or local, got"):
+        cluster.RayWorkers(address)
+
+
 def test_versions_of_ray_that_differ_are_named_with_both():
     class Other:
         def init(self, **_):
@@ -188,7 +194,7 @@ def test_versions_of_ray_that_differ_are_named_with_both():
             )
 
     with pytest.raises(UserError) as error:
-        cluster._connect(Other(), "auto")
+        joining.join(Other(), "auto")
     assert str(error.value) == (
         "the Ray cluster at 'auto' has other versions: Version mismatch: The cluster was started with: Ray: 2.9.0 "
         "This process: Ray: 2.60.0"

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["Cluster", "ClusterCommand", "workers_at"]
 
 _OPTION = "--ray"
-_ADDRESS = re.compile(r"auto|local|(ray://)?[\w.\-\[\]]+:\d+")
+_ADDRESS = re.compile(r"auto|local|localhost|\d+(\.\d+){3}|(ray://)?[\w.\-\[\]]+:\d+")
+"""What is no name of a study or of a network; without a port it is refused."""
 
 Cluster = Annotated[
     str | None,

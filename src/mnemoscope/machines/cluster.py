@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import contextlib
 import json
-import logging
 import math
 import os
 import platform
-import signal
 import socket
 import threading
 import time
@@ -24,7 +22,8 @@ from mnemoscope.core.devices import VARIABLE as DEVICE
 from mnemoscope.core.environment import environment
 from mnemoscope.core.errors import MnemoscopeError, UserError, positive_int
 from mnemoscope.core.memory import VARIABLE as MEMORY
-from mnemoscope.machines.stopping import GRACE, SIGNALS, ask_to_stop, stop_asked, stops_when_asked
+from mnemoscope.machines.joining import join, one_line, ray_module
+from mnemoscope.machines.stopping import GRACE, ask_to_stop, stop_asked, stops_when_asked
 from mnemoscope.machines.workers import RETRIES, Answer, perform, value_of
 from mnemoscope.runs import OutOfBudget
 
@@ -33,9 +32,6 @@ __all__ = ["RayWorkers"]
 _POLL = 0.2
 _NEWS = 1.0
 """Seconds between two looks of a worker at the board."""
-
-_REACHED = 5.0
-"""Seconds within which a cluster has to answer."""
 
 _DATA = "MNEMOSCOPE_DATA"
 _PASSED = (_DATA, MEMORY, DEVICE)
@@ -65,8 +61,8 @@ class RayWorkers:
         self, address: str = "auto", *, threads: int = 1, folder: Path | None = None, retries: int = RETRIES
     ) -> None:
         self.threads, self.retries = positive_int("threads", threads), retries
-        self._ray = _imported()
-        _connect(self._ray, address)
+        self._ray = ray_module()
+        join(self._ray, address)
         try:
             nodes = [node for node in self._ray.nodes() if node["Alive"] and node["Resources"].get("CPU", 0) >= threads]
             slots = [int(node["Resources"]["CPU"] // threads) for node in nodes]
@@ -120,7 +116,7 @@ class RayWorkers:
             try:
                 found = self._ray.get(asked)
             except Exception as error:
-                raise UserError(f"a node of the Ray cluster cannot run Mnemoscope: {_line(error)}") from None
+                raise UserError(f"a node of the Ray cluster cannot run Mnemoscope: {one_line(error)}") from None
         here = _versions()
         for node, told in zip(nodes, found, strict=True):
             name = node.get("NodeManagerHostname") or node["NodeManagerAddress"]
@@ -207,7 +203,7 @@ class _Session:
         known = self.ray.exceptions
         died = isinstance(error, known.WorkerCrashedError | known.NodeDiedError | known.OutOfMemoryError)
         what = f"a worker of the Ray cluster died {self.workers.retries + 1} times at the same work"
-        words = f"{what if died else 'the Ray cluster failed'}: {_line(error)}"
+        words = f"{what if died else 'the Ray cluster failed'}: {one_line(error)}"
         return MnemoscopeError(f"{words}; what was done is kept where it is recorded")
 
     def _look_at_time(self) -> None:
@@ -311,58 +307,8 @@ def _seen_by_all(folder: Path | None) -> Iterator[Path | None]:
         mark.unlink(missing_ok=True)
 
 
-def _imported() -> Any:
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    os.environ.setdefault("RAY_worker_niceness", "0")  # Ray's own 15 leaves them nothing on a machine that others use
-    try:
-        import ray
-    except ImportError:
-        raise UserError("--ray needs Ray, which is not installed: pip install 'mnemoscope[ray]'") from None
-    return ray
-
-
-def _connect(ray: Any, address: str) -> None:
-    """Join a cluster, or raise one line that says why that cannot be."""
-    _check_reachable(address)
-    before = {number: signal.getsignal(number) for number in SIGNALS}
-    options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.CRITICAL, "include_dashboard": None}
-    try:
-        with Path(os.devnull).open("w") as nowhere, contextlib.redirect_stderr(nowhere):
-            ray.init(address=None if address == "auto" else address, ignore_reinit_error=True, **options)
-    except Exception as error:
-        words = str(error)
-        if "ersion mismatch" in words or "were started with" in words:
-            raise UserError(f"the Ray cluster at {address!r} has other versions: {_line(error)}") from None
-        raise UserError(
-            f"no Ray cluster answers at {address!r}: {_line(error)}; start one there by `ray start --head`"
-        ) from None
-    finally:
-        if threading.current_thread() is threading.main_thread():  # Ray takes them for itself
-            for number, handler in before.items():
-                signal.signal(number, handler)
-
-
-def _check_reachable(address: str) -> None:
-    """Raise when nobody listens at an address; Ray itself would try for many minutes."""
-    if address == "auto":
-        address = os.environ.get("RAY_ADDRESS", "auto")
-    host, _, port = address.removeprefix("ray://").rpartition(":")
-    if not host or not port.isdigit():
-        return
-    try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=_REACHED).close()
-    except (OSError, OverflowError) as error:
-        words = f"no Ray cluster answers at {address!r} ({_line(error)})"
-        raise UserError(f"{words}: start one there by `ray start --head`, and name its HOST:PORT") from None
-
-
 def _here(ray: Any) -> Any:
     """Return the wish for this process's own node, so that the loss of another one does not touch it."""
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     return NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=True)
-
-
-def _line(error: Exception) -> str:
-    return " ".join(str(error).split())[:300] or type(error).__name__
