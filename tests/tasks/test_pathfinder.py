@@ -1,5 +1,8 @@
 """Pathfinder: the class by tracing dashes, what does not tell it, and the walks themselves."""
 
+import math
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import torch
@@ -35,16 +38,60 @@ def centres(ink):
     return [(y, x) for y in range(1, side - 1) for x in range(1, side - 1) if ink[y - 1 : y + 2, x - 1 : x + 2].all()]
 
 
-def test_class_is_found_by_tracing_dashes():
-    drawn = draw_pictures(150, 36, 4, 0, generator(2))
-    clear = 0
-    for picture, same in zip(drawn.ink.numpy() > 0, drawn.same.tolist(), strict=True):
-        discs, number = centres(picture), clusters(picture, 2)
-        if len(set(number.values())) != 2 or len(discs) != 2:
-            continue  # paths that lie side by side need more than this to be told apart
-        clear += 1
-        assert (number[discs[0]] == number[discs[1]]) == bool(same)
-    assert clear > 20
+def far(one, other):
+    """Return how many pixels two places are apart along the longer axis."""
+    return max(abs(one[0] - other[0]), abs(one[1] - other[1]))
+
+
+def between(one, other):
+    """Return the angle by which two directions differ."""
+    return abs((math.atan2(*one) - math.atan2(*other) + math.pi) % (2 * math.pi) - math.pi)
+
+
+def linked(picture, dashes):
+    """Say whether some chain of dashes, each going on about as the one before, leads from one disc to the other."""
+    first, last = centres(picture)
+    around = [(y, x) for y in (-1, 0, 1) for x in (-1, 0, 1) if y or x]
+    rest = picture.copy()
+    for y, x in (first, last):
+        rest[y - 1 : y + 2, x - 1 : x + 2] = False
+    pieces = {}
+    for pixel, number in clusters(rest, 1).items():
+        pieces.setdefault(number, []).append(pixel)
+    todo = [
+        (frozenset({-1}), (first[0] + y, first[1] + x), (y, x), [first]) for y, x in around
+    ]  # its dash is in the disc
+    for number, piece in pieces.items():
+        if min(far(pixel, first) for pixel in piece) == 2:  # the end of the dash that begins in the disc
+            end = max(piece, key=lambda pixel: far(pixel, first))
+            todo.append((frozenset({number}), end, np.subtract(end, first), [first, np.mean(piece, 0)]))
+    while todo:
+        used, end, direction, middles = todo.pop()
+        if far(end, last) <= 3 and len(used) in (dashes - 1, dashes) and smooth([*middles, last]):
+            return True
+        for number in pieces.keys() - used if len(used) < dashes else ():
+            piece = pieces[number]
+            near, away = (pick(piece, key=lambda pixel: math.dist(pixel, end)) for pick in (min, max))
+            goes = np.subtract(away, near) if away != near else np.subtract(away, end)
+            if far(end, near) == 2 and max(between(np.subtract(away, end), direction), between(goes, direction)) < 1.3:
+                todo.append((used | {number}, away, goes, [*middles, np.mean(piece, 0)]))
+    return False
+
+
+def smooth(middles):
+    """Say whether a line turns little at each of the places between its first two and its last two."""
+    goes = np.diff(np.array(middles), axis=0)
+    return all(between(a, b) < 0.8 for a, b in pairwise(goes[1:-1]))
+
+
+@pytest.mark.parametrize("count", [30, pytest.param(1000, marks=pytest.mark.slow)])
+def test_the_class_is_found_by_following_dashes(count):
+    """Where the discs end one path there always is a chain, else next to never: another's dash goes on by chance."""
+    batch = ms.tasks.create("pathfinder").sample(count, generator(7))
+    pictures = batch.inputs.view(32, 32, count).permute(2, 0, 1).numpy() > 0
+    found = torch.tensor([linked(picture, 14) for picture in pictures])
+    assert found[batch.targets == 1].all()
+    assert found[batch.targets == 0].double().mean() < 0.05
 
 
 def test_paths_do_not_touch():
