@@ -58,11 +58,10 @@ def linked(picture, dashes):
     pieces = {}
     for pixel, number in clusters(rest, 1).items():
         pieces.setdefault(number, []).append(pixel)
-    todo = [
-        (frozenset({-1}), (first[0] + y, first[1] + x), (y, x), [first]) for y, x in around
-    ]  # its dash is in the disc
+    # Its dash may lie in the disc, or end outside.
+    todo = [(frozenset({-1}), (first[0] + y, first[1] + x), (y, x), [first]) for y, x in around]
     for number, piece in pieces.items():
-        if min(far(pixel, first) for pixel in piece) == 2:  # the end of the dash that begins in the disc
+        if min(far(pixel, first) for pixel in piece) == 2:
             end = max(piece, key=lambda pixel: far(pixel, first))
             todo.append((frozenset({number}), end, np.subtract(end, first), [first, np.mean(piece, 0)]))
     while todo:
@@ -72,8 +71,8 @@ def linked(picture, dashes):
         for number in pieces.keys() - used if len(used) < dashes else ():
             piece = pieces[number]
             near, away = (pick(piece, key=lambda pixel: math.dist(pixel, end)) for pick in (min, max))
-            goes = np.subtract(away, near) if away != near else np.subtract(away, end)
-            if far(end, near) == 2 and max(between(np.subtract(away, end), direction), between(goes, direction)) < 1.3:
+            if far(end, near) == 2 and between(np.subtract(away, end), direction) < 1.4:
+                goes = np.subtract(away, near if away != near else end)
                 todo.append((used | {number}, away, goes, [*middles, np.mean(piece, 0)]))
     return False
 
@@ -81,7 +80,7 @@ def linked(picture, dashes):
 def smooth(middles):
     """Say whether a line turns little at each of the places between its first two and its last two."""
     goes = np.diff(np.array(middles), axis=0)
-    return all(between(a, b) < 0.8 for a, b in pairwise(goes[1:-1]))
+    return all(between(a, b) < 0.9 for a, b in pairwise(goes[1:-1]))
 
 
 @pytest.mark.parametrize("count", [30, pytest.param(1000, marks=pytest.mark.slow)])

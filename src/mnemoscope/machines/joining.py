@@ -23,7 +23,7 @@ _REACHED = 5.0
 """Seconds within which a cluster has to answer."""
 
 _TOKEN = "~/.ray/auth_token"
-"""A cluster that is started where this file is asks for it, but a process that joins sends it only when told to."""
+"""A cluster that is started where this file is asks for it, but a process that joins it has to be told to send it."""
 
 
 def ray_module() -> Any:
@@ -31,7 +31,7 @@ def ray_module() -> Any:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     os.environ.setdefault("RAY_worker_niceness", "0")  # Ray's own 15 leaves them nothing on a machine that others use
-    if Path(_TOKEN).expanduser().is_file():
+    if "ray" not in sys.modules and Path(_TOKEN).expanduser().is_file():  # Ray reads the variable when it is imported
         os.environ.setdefault("RAY_AUTH_MODE", "token")
     try:
         import ray
