@@ -58,5 +58,6 @@ def test_a_kill(tmp_path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_twenty_kills(tmp_path) -> None:
     endings(20, tmp_path)
