@@ -99,6 +99,19 @@ def test_outputs_that_are_not_always_the_same_numbers_of_the_state():
     np.testing.assert_allclose(found.norms, x.grad[:, 0].norm(dim=1).flip(0), rtol=1e-9)
 
 
+@pytest.mark.parametrize("name", ["matrixrnn", "matntm"])
+def test_outputs_that_are_matrices(name):
+    layer = ms.nn.create(
+        name, input_size=(2, 1), hidden_size=(2, 3), **({"memory": (4, 2, 2)} if name == "matntm" else {})
+    )
+    layer = layer.double()
+    x = torch.randn(6, 1, 2, 1, dtype=torch.float64, requires_grad=True)
+    layer(x)[0].square().sum().backward()
+    found = gradient_norms(layer, inputs=x.detach().flatten(2), loss=lambda y: y.square().sum(), at="inputs")
+    np.testing.assert_allclose(found.norms, x.grad[:, 0].flatten(1).norm(dim=1).flip(0), rtol=1e-9)
+    assert np.isfinite(gradient_norms(layer, inputs=x.detach().flatten(2), loss=lambda y: y.square().sum()).norms).all()
+
+
 def test_last_state_is_read_by_a_unit_vector():
     layer = ms.nn.LSTM(2, 3, num_layers=2)
     found = gradient_norms(layer, horizon=10, trajectories=5)

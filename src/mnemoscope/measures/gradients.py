@@ -97,17 +97,17 @@ def loss_gradient(path: Path, loss: Callable[[Tensor], Tensor]) -> LossGradient:
     by_output = torch.autograd.grad(value.sum(), leaf)[0]
     if not bool(by_output.isfinite().all()):
         raise expected("the gradient of loss(outputs)", "finite", Description("NaN or infinity"))
-    return LossGradient(torch.zeros_like(flow.flatten(path.states[-1])), by_output, _places(flow), ())
+    return LossGradient(torch.zeros_like(flow.flatten(path.states[-1])), by_output.flatten(2), _places(flow), ())
 
 
 @torch.no_grad()
 def _outputs(path: Path) -> Float[Tensor, "time batch *output"]:
     """Return the output of every step: read off the states, where it is a part of them."""
     flow, (x, state) = path.dynamics, (path.inputs[0], path.states[0])
-    first = flow.step(x, state)[0]
-    places = _places(flow) if first.dim() == 2 else None
+    places = _places(flow)
     if places is not None:
-        return torch.stack([flow.flatten(after)[:, places] for after in path.states[1:]])
+        shape = flow.step(x, state)[0].shape
+        return torch.stack([flow.flatten(after)[:, places].reshape(shape) for after in path.states[1:]])
     return torch.stack([flow.step(x, s)[0] for x, s in zip(path.inputs, path.states[:-1], strict=True)])
 
 
@@ -123,7 +123,7 @@ def _places(flow: Dynamics) -> Int[Tensor, " output"] | None:
         for _ in range(2):
             x = torch.randn(_PROBES, flow.input_size, generator=generator, dtype=torch.float64).to(**flow.factory)
             y, state = flow.step(x, state)
-            outputs.append(y)
+            outputs.append(y.flatten(1))
             states.append(flow.flatten(state))
     y, after = torch.cat(outputs), torch.cat(states)
     # Neighbours of the state, as most outputs are: units that are always zero could else be taken for each other.
