@@ -52,10 +52,15 @@ _LONGEST, _OVERDUE = 40.0, 300.0
 
 def measured(name: str, hidden: int, quick: bool) -> list[dict[str, Any]]:
     """Return, of every part of one network: state size, estimate and seconds of the processor."""
+    from mnemoscope.core.errors import UserError
     from mnemoscope.nn import NetworkSpec
     from mnemoscope.profiles.runner import Runner, Settings
 
-    runner = Runner([NetworkSpec(name, hidden_size=hidden)], Settings(quick=quick, seeds=1, processes=2))
+    try:
+        runner = Runner([NetworkSpec(name, hidden_size=hidden)], Settings(quick=quick, seeds=1, processes=2))
+    except UserError as error:  # such as a memory that no machine holds
+        refused = {"network": name, "hidden": hidden, "quick": quick, "size": None, "part": "", "said": 0.0}
+        return [{**refused, "seconds": None, "status": " ".join(str(error).split())}]
     (subject,) = runner.subjects
     found = []
     for piece in runner.plan():
@@ -98,20 +103,26 @@ def growth(found: list[dict[str, Any]]) -> list[str]:
 
 def wholes(found: list[dict[str, Any]]) -> list[str]:
     """Return the lines of whole profiles, and how many of them were estimated within a factor of two."""
-    rows, good = [], 0
+    rows, ratios = [], []
     for name, hidden in dict.fromkeys((each["network"], each["hidden"]) for each in found):
         own = [each for each in found if (each["network"], each["hidden"]) == (name, hidden)]
         ran = [each for each in own if each["seconds"] is not None]
         said, took = sum(each["said"] for each in ran), sum(each["seconds"] for each in ran)
-        left = ", ".join(f"{each['part']} ({each['said']:.0f} s)" for each in own if each["seconds"] is None)
-        ratio, size = said / max(took, 1e-9), own[0]["size"]
-        good += 0.5 <= ratio <= 2
-        cells = [name, hidden, "grows" if size is None else f"{size:,}", f"{took:.1f}", f"{said:.1f}", f"{ratio:.2f}"]
-        rows.append(f"| {' | '.join(map(str, cells))} | {left or '-'} |")
+        without = (each for each in own if each["seconds"] is None)
+        left = ", ".join(
+            f"{each['part']} ({each['said']:.0f} s)" if each["part"] else each["status"] for each in without
+        )
+        size = "grows" if own[0]["size"] is None else f"{own[0]['size']:,}"
+        cells = [name, f"{hidden}", *("-" * 4)]
+        if ran:
+            ratios.append(said / max(took, 1e-9))
+            cells[2:] = [size, f"{took:.1f}", f"{said:.1f}", f"{ratios[-1]:.2f}"]
+        rows.append(f"| {' | '.join(cells)} | {left or '-'} |")
+    good = sum(0.5 <= ratio <= 2 for ratio in ratios)
     return [
-        f"Whole profiles estimated within a factor of two: {good} of {len(rows)}.",
+        f"Whole profiles estimated within a factor of two: {good} of {len(ratios)}.",
         "",
-        "| network | n | S | seconds | estimate | ratio | left out as too long |",
+        "| network | n | S | seconds | estimate | ratio | left out, and why: too long, or refused |",
         "|---|---|---|---|---|---|---|",
         *rows,
     ]

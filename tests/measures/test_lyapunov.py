@@ -227,6 +227,33 @@ def test_intervals_of_leading_exponents_cover_the_truth(names, size, seeds):
     assert found.stderr.max() < 0.1
 
 
+class Close(nn.Module):
+    """Units with rates between -0.034 and -0.026 in a rotated basis, all scaled alike by the input."""
+
+    input_size, hidden_size = 1, 64
+
+    def __init__(self) -> None:
+        super().__init__()
+        generator = torch.Generator().manual_seed(0)
+        self.rates = torch.linspace(-0.026, -0.034, 64, dtype=torch.float64)
+        turned = torch.linalg.qr(torch.randn(64, 64, generator=generator, dtype=torch.float64)).Q
+        self.W = nn.Parameter(turned @ torch.diag(self.rates.exp()) @ turned.T)
+
+    def forward(self, x, h):
+        return (h @ self.W.T) * torch.exp(0.002 * x)
+
+
+def test_exponents_too_close_for_the_time_have_the_error_of_a_frame_that_has_not_turned():
+    net = Close()
+    options = {"count": 8, "horizon": 200, "transient": 60, "trajectories": 2}
+    found = lyapunov_exponents(ms.adapt(net, kind="cell"), **options)
+    error = np.abs(found.exponents - net.rates[:8].numpy())
+    scatter = np.sqrt(found.stderr**2 - found.frame_error**2)
+    assert (error > 4 * scatter).mean() > 0.5
+    assert (error <= 2 * found.stderr).all()
+    assert found.stderr.max() < 0.01
+
+
 def test_what_sixteen_exponents_do_not_tell_is_said():
     found = lyapunov_exponents(ms.nn.create("nnrnn", 1, 64), count=4, horizon=40, transient=10, trajectories=1)
     assert found.above(-0.05) == (4 / 64, False)

@@ -37,8 +37,8 @@ def test_states_that_become_nan_are_told_with_step_and_norm_and_the_others_go_on
     assert not any("never move" in each for each in runner.subjects[0].notices)
     assert parts["card"]["status"] == "done"
     said = r"this network's become NaN after \d+ steps, from a norm of \d\.\d+e\+04 the step before"
-    assert re.search(said, parts["gradients"]["reason"])
-    assert "overflow at step" in parts["capacity"]["reason"]
+    for name in ("gradients", "capacity"):
+        assert re.search(said, parts[name]["reason"])
     assert {parts[name]["status"] for name in ("gradients", "capacity")} == {"not applicable"}
 
 

@@ -68,7 +68,8 @@ class LyapunovExponents(Result):
         first frame may have left in it (`frame_error`); for a linear network what rounding may have done to its
         eigenvalue.
     frame_error
-        The part of it by which another first frame would differ: seen as a trend in time beyond the scatter.
+        The part of it by which another first frame would differ: seen as a trend in time beyond the scatter, or what a
+        random frame owes that the transient has not shown.
     size
         How many exponents there are in all.
     drift
@@ -193,7 +194,8 @@ def lyapunov_exponents(
 
     A frame that starts at random turns into its directions at the rate of the gaps between exponents, which are small
     in a large state: what is left of that shows as a trend in time, and where it is more than the scatter it is part of
-    the error.
+    the error. So is what shows nowhere, since the exponents lie closer together than the time can tell apart: growth
+    that a random frame has to gain before it is turned, and has not gained in the transient.
 
     Parameters
     ----------
@@ -266,7 +268,7 @@ def lyapunov_exponents(
             generator=generator,
         )
         growth = _backward_growth if leading else _forward_growth
-        return _finish(growth(path, wanted, generator)[skipped:], units)
+        return _finish(growth(path, wanted, generator), skipped, units)
 
 
 def _zero_or_more(name: str, value: int) -> int:
@@ -313,20 +315,24 @@ def _backward_growth(path: Path, count: int, generator: torch.Generator) -> Floa
     return torch.stack(logs).cpu().numpy()
 
 
-def _finish(logs: Float[np.ndarray, "time batch count"], size: int) -> LyapunovExponents:
+def _finish(logs: Float[np.ndarray, "time batch count"], skipped: int, size: int) -> LyapunovExponents:
+    before, logs = logs[:skipped], logs[skipped:]
     steps = logs.shape[0]
     exponents = logs.mean((0, 1))
     blocks = np.array_split(logs, min(_BLOCKS, steps))
     means = np.concatenate([block.mean(0) for block in blocks])
     finite = np.isfinite(exponents)
-    scatter, trend = np.zeros_like(exponents), np.zeros_like(exponents)
+    scatter, trend, gained = (np.zeros_like(exponents) for _ in range(3))
     if len(means) > 1:
         scatter[finite] = means[:, finite].std(0, ddof=1) / math.sqrt(len(means))
     if steps > 1:
         first, second = (half.mean((0, 1)) for half in np.array_split(logs, 2))
         trend[finite] = second[finite] - first[finite]
+    if skipped:
+        gained[finite] = skipped * np.abs(exponents[finite] - before.mean((0, 1))[finite])
     # The halves of a mean without a trend differ by chance, with twice its standard error.
-    frame = _FRAME * np.sqrt(np.maximum(trend**2 - 4 * scatter**2, 0.0))
+    seen = _FRAME * np.sqrt(np.maximum(trend**2 - 4 * scatter**2, 0.0))
+    frame = np.maximum(seen, _unturned(np.abs(trend) + 2 * scatter, gained, steps, size))
     order = np.argsort(-exponents, kind="stable")
     frame = np.where(finite[order], np.maximum(frame[order], _neighbours(frame[order])), 0.0)
     return LyapunovExponents(
@@ -342,6 +348,23 @@ def _finish(logs: Float[np.ndarray, "time batch count"], size: int) -> LyapunovE
         horizon=steps,
         linear=False,
     )
+
+
+def _unturned(
+    trend: Float[np.ndarray, " count"], gained: Float[np.ndarray, " count"], steps: int, size: int
+) -> Float[np.ndarray, " count"]:
+    r"""Return what a first frame may still cost that has not turned yet, where exponents are too close for the time.
+
+    A random frame overlaps with the i leading directions by about sqrt(i / S): when it has turned, its growth will have
+    gained ln(S / i) / 2 nats, and about one more. What the transient has not shown of that may be missing from the
+    mean. It is missing at a rate, too: exponents that spread by s let growth rise by s^2 a step, and are 2 s away. Such
+    a bound counts as two standard errors.
+    """
+    index = np.arange(1, len(gained) + 1)
+    place = np.minimum(index, size + 1 - index) if len(gained) == size else index
+    owed = np.maximum(1 + np.log(size / place) / 2 - gained, 0.0) / steps
+    found: np.ndarray = np.minimum(owed, 2 * np.sqrt(2 * trend / steps)) / 2
+    return found
 
 
 def _neighbours(values: Float[np.ndarray, " count"]) -> Float[np.ndarray, " count"]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Protocol
 
@@ -137,7 +137,8 @@ def network_simulator(dynamics: Dynamics, direction: Any, read: str) -> Simulato
         x = torch.as_tensor(inputs, **dynamics.factory)[..., None] * along
         drive = _outputs if read == "output" else _states
         found = dynamics.guarded(lambda: _read(drive(dynamics, x), len(x), unread, sums))
-        return _finite(found.cpu().numpy(), unread)
+        # States may have left the numbers before the first is read: gone through again, they say where, and from what.
+        return _finite(found.cpu().numpy(), unread, lambda steps: dynamics.drive(x[:steps], dynamics.start(x.shape[1])))
 
     return simulate
 
@@ -176,11 +177,14 @@ def _read(
     return found
 
 
-def _finite(states: Float[np.ndarray, "read batch units"], unread: int) -> Float[np.ndarray, "read batch units"]:
+def _finite(
+    states: Float[np.ndarray, "read batch units"], unread: int, again: Callable[[int], object] = lambda steps: None
+) -> Float[np.ndarray, "read batch units"]:
     sizes = np.array([np.abs(each).max() for each in states])
     if np.isfinite(sizes).all():
         return states
     step = int(np.flatnonzero(~np.isfinite(sizes))[0])
+    again(unread + step + 1)
     last = f", after numbers of up to {sizes[step - 1]:.3g}" if step else ""
     raise UserError(
         f"{WHAT} needs states that stay finite, and these overflow at step {unread + step + 1}{last}; take a shorter "
