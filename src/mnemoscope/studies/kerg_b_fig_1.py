@@ -61,7 +61,7 @@ STUDY = declared(Study(
     "less.",
     scales={"smoke": _scale("smoke", sizes=(2, 5), fixed=5), "laptop": _scale("laptop", sizes=(2, 6, 12), fixed=6),
             "paper": _scale("paper", sizes=(3, 8, 18, 25), fixed=15)},
-    minutes={"smoke": 0.2, "laptop": 5, "paper": 30000}, trained=True, runs=_runs, rows=_rows,
+    minutes={"smoke": 0.2, "laptop": 3, "paper": 30000}, trained=True, runs=_runs, rows=_rows,
     rules=(
         Ranked(claim="The least rho has the least stable gradients", column="spread", by="least", groups=("no", "yes"),
                where={"side": "rho"}, names=_NAMES),

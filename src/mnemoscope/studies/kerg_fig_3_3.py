@@ -74,7 +74,7 @@ STUDY = declared(Study(
     claim="Trained to copy, Theta has its weight on the diagonal; trained on text, in the lower triangle too, with "
     "aligned angles; permuted digits are between.",
     scales={scale: {**_of("kerg-fig-3-2", scale), "text": _of("kerg-table-3-1", scale)} for scale in SCALES},
-    minutes={"smoke": 0.2, "laptop": 3, "paper": 30000}, trained=True, runs=_runs, rows=_rows,
+    minutes={"smoke": 0.2, "laptop": 2.5, "paper": 30000}, trained=True, runs=_runs, rows=_rows,
     rules=(
         Ranked(claim="The lower triangle is empty for copying and filled for text", column="lower", by="network",
                groups=("copy", "text"), where=_RESULT, names=_NAMES),

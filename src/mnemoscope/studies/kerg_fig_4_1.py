@@ -58,7 +58,7 @@ STUDY = declared(Study(
     scales={scale: {"copy": STUDIES["kerg-table-4-1"].settings(scale),
                     "denoise": STUDIES["kerg-table-4-2"].settings(scale)}
             for scale in _SCALES},
-    minutes={"smoke": 0.2, "laptop": 4, "paper": 8000}, trained=True, runs=_runs, rows=_rows,
+    minutes={"smoke": 0.2, "laptop": 2, "paper": 8000}, trained=True, runs=_runs, rows=_rows,
     rules=(
         Holds(claim="Attention is sparse: fewer than half of the states are relevant events", left="share",
               relation="<",

@@ -27,7 +27,7 @@ STUDY = declared(Study(
         "laptop": {"networks": _NETWORKS, "iterations": 600, "seeds": 3, "test_size": 2000},
         "paper": {"networks": _NETWORKS, "iterations": 5000, "seeds": 10, "test_size": 10000},
     },
-    minutes={"smoke": 0.2, "laptop": 10, "paper": 800},
+    minutes={"smoke": 0.2, "laptop": 19, "paper": 800},
     trained=True, runs=_runs, rows=relational_rows,
     rules=(
         Holds(claim="Differences solve comparison", left="mean", relation=">", right=95.0, scaled=True,

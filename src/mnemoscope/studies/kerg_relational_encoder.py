@@ -45,7 +45,7 @@ STUDY = declared(Study(
         "paper": {"tasks": 4, "unseen": 2, "networks": _NETWORKS, "iterations": 5000, "seeds": 10,
                   "test_size": 10000},
     },
-    minutes={"smoke": 0.3, "laptop": 40, "paper": 6000},
+    minutes={"smoke": 0.3, "laptop": 14, "paper": 6000},
     trained=True, runs=_runs, rows=relational_rows,
     rules=(
         ahead("A random encoder is close to a learned one", network="CoRelNet random encoder",

@@ -39,7 +39,7 @@ STUDY = declared(Study(
         "laptop": {"tasks": _TASKS, "networks": _NETWORKS[:3], "iterations": 400, "seeds": 1, "test_size": 1000},
         "paper": {"tasks": _TASKS, "networks": _NETWORKS, "iterations": 5000, "seeds": 10, "test_size": 10000},
     },
-    minutes={"smoke": 0.3, "laptop": 40, "paper": 5000},
+    minutes={"smoke": 0.3, "laptop": 14, "paper": 5000},
     trained=True, runs=_runs, rows=relational_rows,
     rules=(
         ahead("CoRelNet is ahead of the Transformer on patterns of triplets", network="CoRelNet",

@@ -74,7 +74,7 @@ STUDY = declared(Study(
         "paper": {"windows": (150, 300), "gammas": (1.0, 0.958), "equal": True, "epochs": 100, "seeds": 5,
                   "batch_size": 128, "schedule": "halve"},
     },
-    minutes={"smoke": 0.3, "laptop": 12, "paper": 200000}, trained=True, runs=_runs, rows=_rows,
+    minutes={"smoke": 0.3, "laptop": 8, "paper": 200000}, trained=True, runs=_runs, rows=_rows,
     rules=(
         _below("nnRNN is ahead of expRNN at equal units", "nnRNN", "expRNN"),
         _below("nnRNN is ahead of EURNN", "nnRNN", "EURNN"),
@@ -109,7 +109,8 @@ STUDY = declared(Study(
         "The text is Penn Treebank where its files are there, else Tiny Shakespeare, whose bits are other ones.",
         "Where RNN was run at the published rate of 1e-5 it stands as 'RNN, rate 1e-5'.",
         ("At laptop scale the text is Tiny Shakespeare, 500 updates of it: the last rule, whose 2.89 is of "
-         "Penn Treebank, cannot be decided there, and the run at 1e-5 ended without a finite loss. Clamped at "
-         "0.958, gamma cost 0.026 bits, a little more than the rule allows; one seed does not tell."),
+         "Penn Treebank, cannot be decided there, and at 1e-5 all three seeds diverged: no finite loss. Clamped at "
+         "0.958, gamma cost 0.020 bits (95%: 0.006 to 0.034), beside the 0.02 that the rule allows. RNN-orth and RNN "
+         "differ by 0.7 bits between seeds, the others by 0.04 at most."),
     ),
 ))  # fmt: skip

@@ -56,7 +56,7 @@ STUDY = declared(Study(
         "paper": {"iterations": 200000, "validate_every": 1000, "seeds": 5, "tests": 1000, "memory": 120,
                   "task_settings": {"longest": 20}, "levels": (1, 5, 10, 15, 20, 25, 30, 40, 50)},
     },
-    minutes={"smoke": 0.2, "laptop": 4, "paper": 5000}, trained=True, runs=_runs, rows=_rows,
+    minutes={"smoke": 0.2, "laptop": 1, "paper": 5000}, trained=True, runs=_runs, rows=_rows,
     rules=(
         Holds(claim="MatNTM learns the copy task", left="share", relation="<", right=0.1, names=_NAMES, scaled=True,
               where={"kind": "result", "network": "MatNTM"}),

@@ -48,7 +48,7 @@ STUDY = declared(Study(
         "laptop": {"side": 14, "width": 64, "iterations": 1500, "seeds": 2, "stand_in": False},
         "paper": {"side": 28, "width": 512, "iterations": 30_000, "seeds": 3, "stand_in": False},
     },
-    minutes={"smoke": 0.1, "laptop": 3, "paper": 9000}, trained=True, runs=_runs, rows=_rows,
+    minutes={"smoke": 0.1, "laptop": 1.5, "paper": 9000}, trained=True, runs=_runs, rows=_rows,
     rules=(
         Holds(claim="The full-capacity network drifts", left="growth", relation=">", right=_GROWN,
               where={"network": "full"}, names=_NAMES, scaled=True),
