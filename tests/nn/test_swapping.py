@@ -83,6 +83,15 @@ def test_a_trace_is_right_for_its_length_and_refuses_others(name):
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["cprnn", "mingru", "exprnn"])
+def test_a_trace_with_a_state_is_made_again_as_it_was(name):
+    layer, x = small(name), torch.randn(3, 2, 3)
+    hx = layer(x)[1].detach()
+    traced = torch.jit.trace(small(name), (x, hx))  # traces twice, and compares
+    torch.testing.assert_close(traced(x, hx / 2)[0].shape, layer(x, hx / 2)[0].shape)
+
+
+@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("dtype", "ulps"), [(torch.float32, 4), (torch.bfloat16, 4)])
 @pytest.mark.parametrize("name", ["rnn", "exprnn", "lstm", "gru", "goru"])
 def test_a_trace_is_the_layer_to_rounding(name, dtype, ulps):

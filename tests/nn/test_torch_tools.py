@@ -317,6 +317,17 @@ def test_two_layers_share_a_matrix_by_its_parametrisation():
         assert not torch.equal(twins[0].weight_hh_l0, first.weight_hh_l0)
 
 
+def test_two_weights_of_one_layer_that_share_a_map_are_trained_and_penalised_once(tmp_path):
+    alone, tied = ms.nn.NNRNN(4, 4), ms.nn.NNRNN(4, 4, 2)
+    for name in ("weight_hh_l0", "weight_hh_l1"):
+        tied.parametrizations[name] = alone.parametrizations["weight_hh_l0"]
+    assert tied.penalty() == alone.penalty()
+    parameters = [p for group in tied.parameter_groups(lr=0.1) for p in group["params"]]
+    assert len(parameters) == len(set(parameters)) == len(list(tied.parameters()))
+    with pytest.raises(ValueError, match="^weights of nnrnn share their memory, which no file can tell"):
+        ms.nn.save(tied, tmp_path / "tied.safetensors")
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_one_step_without_gradients_is_the_first_of_many(name):
     layer = build(name).eval()

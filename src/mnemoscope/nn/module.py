@@ -167,10 +167,14 @@ class DeclaredModule(nn.Module):
         return list(self._maps[name].parameters(recurse=False))
 
     def _transitions(self) -> Iterator[tuple[Transition, list[Tensor]]]:
+        """Yield every map with its parameters; one that two weights share once."""
+        found: dict[Transition, str] = {}
         for full in self._weight_names():
             transition = self.transition(full)
             if transition is not None:
-                yield transition, self._parameters_of(full)
+                found.setdefault(transition, full)
+        for transition, full in found.items():
+            yield transition, self._parameters_of(full)
 
     def weights(self, dtype: torch.dtype | None = None) -> list[Weights]:
         """Return the weights of every layer and direction, each map computed once.

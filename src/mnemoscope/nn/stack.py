@@ -371,11 +371,13 @@ class Stack(Recurrent):
 
     def _fits(self, hx: State, x: Tensor) -> bool:
         known = self.__dict__.setdefault("_known_states", {})
-        if x.dtype not in known:
+        found = known.get(x.dtype)
+        if found is None:
             like, spec = tree_flatten(self.init_state(1, device=x.device, dtype=x.dtype))
-            known[x.dtype] = spec, [(leaf.shape, leaf.dtype) for leaf in like]
-        spec, like = known[x.dtype]
-        return fits(hx, spec, like, x.shape[1], self.batch_axis)
+            found = spec, [(leaf.shape, leaf.dtype) for leaf in like]
+            if not tracing():  # a trace is made twice, and must be the same both times
+                known[x.dtype] = found
+        return fits(hx, *found, x.shape[1], self.batch_axis)
 
     def _check_width(self, x: Tensor, name: str) -> None:
         own = self._like.dtype
