@@ -377,7 +377,8 @@ class Stack(Recurrent):
             found = spec, [(leaf.shape, leaf.dtype) for leaf in like]
             if not tracing():  # a trace is made twice, and must be the same both times
                 known[x.dtype] = found
-        return fits(hx, *found, x.shape[1], self.batch_axis)
+        spec, like = found
+        return fits(hx, spec, like, x.shape[1], self.batch_axis)
 
     def _check_width(self, x: Tensor, name: str) -> None:
         own = self._like.dtype
