@@ -324,7 +324,7 @@ def test_two_weights_of_one_layer_that_share_a_map_are_trained_and_penalised_onc
     assert tied.penalty() == alone.penalty()
     parameters = [p for group in tied.parameter_groups(lr=0.1) for p in group["params"]]
     assert len(parameters) == len(set(parameters)) == len(list(tied.parameters()))
-    with pytest.raises(ValueError, match="^weights of nnrnn share their memory, which no file can tell"):
+    with pytest.raises(ValueError, match="^weights of nnrnn share memory, which no file can tell"):
         ms.nn.save(tied, tmp_path / "tied.safetensors")
 
 

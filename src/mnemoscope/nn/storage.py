@@ -55,7 +55,7 @@ def save(layer: nn.Module, path: str | Path) -> None:
     tensors = {name: tensor.detach().contiguous() for name, tensor in layer.state_dict().items()}
     memories = {tensor.untyped_storage().data_ptr() for tensor in tensors.values() if tensor.numel()}
     if len(memories) < sum(tensor.numel() > 0 for tensor in tensors.values()):
-        raise UserError(f"weights of {own.name} share their memory, which no file can tell; save its state_dict instead")
+        raise UserError(f"weights of {own.name} share memory, which no file can tell; save its state_dict instead")
     try:
         content = serialised(tensors, metadata=metadata)
     except SafetensorError as error:
