@@ -65,7 +65,7 @@ STUDY = declared(Study(
         "paper": {"iterations": 200000, "validate_every": 1000, "seeds": 5, "tests": 1000, "memory": 120,
                   "task_settings": {"items": 10}, "levels": (1, 2, 3, 4, 5, 6)},
     },
-    minutes={"smoke": 0.2, "laptop": 25, "paper": 8000}, trained=True, runs=_runs, rows=_rows,
+    minutes={"smoke": 0.2, "laptop": 8, "paper": 8000}, trained=True, runs=_runs, rows=_rows,
     rules=(
         Ranked(claim="MatNTM works better than MatrixRNN", column="shares", by="network",
                groups=("MatrixRNN", "MatNTM"), direction="falls", margin=0.05, where={"kind": "result"}, names=_NAMES),

@@ -66,7 +66,7 @@ STUDY = declared(Study(
     title="Longer sequences and items than were trained", source="Matrix, Figure 9", references=("renanse2021",),
     claim="The cost of a trained MatNTM grows with the length of the sequence to copy, and with the length of an item "
     "to recall.",
-    scales=_SCALES, minutes={"smoke": 0.4, "laptop": 7, "paper": 13000}, trained=True, runs=_runs, rows=_rows,
+    scales=_SCALES, minutes={"smoke": 0.4, "laptop": 9, "paper": 13000}, trained=True, runs=_runs, rows=_rows,
     rules=(_rises("matrix-copy", "The cost grows with the length of the sequence"),
            _rises("matrix-recall", "The cost grows with the length of an item")),
     displays=(

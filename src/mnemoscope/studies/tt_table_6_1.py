@@ -67,7 +67,7 @@ STUDY = declared(Study(
         "laptop": {"epochs": 20, "seeds": 6, "ranks": (_RANK,), "stand_in": False},
         "paper": {"epochs": 20, "seeds": 5, "ranks": (8, _RANK, 32), "stand_in": False},
     },
-    minutes={"smoke": 0.1, "laptop": 10, "paper": 30}, trained=True,
+    minutes={"smoke": 0.1, "laptop": 6.5, "paper": 30}, trained=True,
     runs=_runs, rows=_rows, headlines=_headlines,
     rules=(
         Ranked(claim="Different cores are better than equal ones", column="accuracy", by="cores",
