@@ -30,6 +30,8 @@ __all__ = ["EffectiveStateSize", "effective_state_size"]
 
 _WHAT = "effective_state_size"
 _STEPS = (64, 256)
+_SEVERAL = 256
+"""Numbers in a state up to which two trajectories are taken, beyond it one."""
 GATES = ("held", "differentiated")
 FORMS = ("factored", "dense")
 
@@ -133,6 +135,10 @@ def _length(known: Mapping[str, Any]) -> float:
     return float(known["horizon"] or np.clip(3.5 * known["S"] / known["d"], *_STEPS))
 
 
+def _count(size: float) -> int:
+    return 2 if size <= _SEVERAL else 1
+
+
 def _paced(n: Mapping[str, float], pace: Pace) -> float:
     """Return seconds: of products with whole Jacobians, or of directions that are pushed and made orthogonal."""
     batch, steps, size, rank = n["B"], n["T"], n["S"], n["R"]
@@ -147,7 +153,11 @@ def _paced(n: Mapping[str, float], pace: Pace) -> float:
 _COST = Cost(
     time={"B T S^2 R": 1e-10, "B T^2 S": 3e-8, "T": 1e-3},
     memory="B T R^2",
-    sizes={"T": _length, "B": "trajectories", "R": lambda known: min(known["S"], _length(known) * known["d"])},
+    sizes={
+        "T": _length,
+        "B": lambda known: known["trajectories"] or _count(known["S"]),
+        "R": lambda known: min(known["S"], _length(known) * known["d"]),
+    },
     letters={"R": "directions that inputs reach, at most S"},
     paced=_paced,
 )
@@ -160,7 +170,7 @@ def effective_state_size(
     network: nn.Module | Dynamics,
     *,
     horizon: int | None = None,
-    trajectories: int = 2,
+    trajectories: int | None = None,
     cuts: int = 9,
     tolerance: float = 1e-3,
     scale: float = 1.0,
@@ -196,7 +206,7 @@ def effective_state_size(
         Steps T of the operator, at least 2; None: enough for the whole state to show in the middle third, from 64 to
         256.
     trajectories
-        Independent trajectories.
+        Independent trajectories; None: two, of states above 256 numbers one.
     cuts
         Steps i at which ranks are taken, evenly spread.
     tolerance
@@ -245,7 +255,8 @@ def effective_state_size(
     subject = Stateless.of(network, _WHAT, device) or Dynamics.of(network, _WHAT, device=device)
     wanted = None if horizon is None else positive_int("horizon", horizon)
     generator = torch.Generator().manual_seed(seed)
-    x = _inputs(subject, inputs, task, wanted, positive_int("trajectories", trajectories), scale, generator)
+    drawn = _count(subject.size or 0) if trajectories is None else positive_int("trajectories", trajectories)
+    x = _inputs(subject, inputs, task, wanted, drawn, scale, generator)
     steps, runs, width = x.shape
     if steps < 2:
         raise expected("horizon", "at least 2, a past and a future", steps)
