@@ -48,7 +48,7 @@ class Theory(ProfileSection):
         """Return how many theorems say something of each network."""
         counted = " / ".join(str(len(_known(row))) for row in view.subjects)
         names = " / ".join(row.label for row in view.subjects)
-        return Headline(value=counted, unit="theorems", meaning=f"say something of {names}, at its size")
+        return Headline(value=counted, unit="theorems", meaning=f"say something about {names} at its size")
 
     def tables(self, view: SectionView) -> Sequence[Table]:
         """Return the statements of the networks that the page is about, a table each."""

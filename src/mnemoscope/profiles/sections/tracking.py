@@ -44,7 +44,7 @@ class Tracking(ProfileSection):
         "To track a group is to say the product of all its elements so far, at any length: parity is Z2, five cups "
         "that are moved about S5. A network that is linear in its state has transitions whose eigenvalues rule some of "
         "that out before anything is trained; for one that is nonlinear in its state they rule out nothing. What is "
-        "not ruled out need not be learned: the trained ladder (--train) says that."
+        "not ruled out need not be learned: only training says that (mnemoscope ladder)."
     )
     quantities = (
         Quantity(

@@ -38,7 +38,7 @@ def _score(row: Row, judgement: Judgement) -> Score:
         word=judgement.word if judgement.rivals else "",
         value=value,
         between=between.rstrip(")"),
-        unit="" if own.unit == "soft" else own.unit,
+        unit=_unit(own.unit, value),
         sentence=statement(judgement) + (f" ({limit[:1].upper()}{limit[1:]}.)" if limit else ""),
         place=place(mine),
         lower=place(min(ends)) if ends else None,
@@ -50,6 +50,13 @@ def _score(row: Row, judgement: Judgement) -> Score:
         ),
         evidence=quantity.section,
     )
+
+
+def _unit(unit: str, value: str) -> str:
+    """Return the unit as it follows a number: 1 step, 2 steps; of a soft rank none."""
+    if value == "1" and unit.endswith("s") and unit.isalpha():
+        return unit[:-1]
+    return "" if unit == "soft" else unit
 
 
 def _ends(own: Estimate) -> list[float]:

@@ -55,9 +55,13 @@ function rankedAxis(root, figure, frame, x, height) {
     const words = figure.better === "higher" ? "higher is better →" : "← lower is better";
     svg(root, "text", { x: frame.width, y: 13, "text-anchor": "end" }, words);
   }
+  let last = -Infinity;
   for (const tick of x.ticks(frame.right - frame.left < 260 ? 3 : 6)) {
-    svg(root, "line", { class: "grid", x1: x.at(tick.value), x2: x.at(tick.value), y1: frame.top, y2: frame.bottom });
-    svg(root, "text", { class: "tick", x: x.at(tick.value), y: frame.bottom + 17, "text-anchor": "middle" }, tick.text);
+    const place = x.at(tick.value), half = wide(tick.text) / 2;
+    svg(root, "line", { class: "grid", x1: place, x2: place, y1: frame.top, y2: frame.bottom });
+    if (place - half < last + 6) continue;  // its number would lie on the last one
+    svg(root, "text", { class: "tick", x: place, y: frame.bottom + 17, "text-anchor": "middle" }, tick.text);
+    last = place + half;
   }
   for (const mark of figure.marks) {
     if (!finite(mark.value) || (x.log && mark.value <= 0)) continue;
