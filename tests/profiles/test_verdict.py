@@ -1,6 +1,7 @@
 """The verdict against the numbers: the rule table by hand, and on random tables by rules written down anew here."""
 
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,9 +10,11 @@ from hypothesis import strategies as st
 
 from mnemoscope.core.intervals import mean_interval
 from mnemoscope.profiles import all_sections
+from mnemoscope.profiles.page import _seeds
 from mnemoscope.profiles.row import SCHEMA, Row
-from mnemoscope.profiles.section import judged_quantities
+from mnemoscope.profiles.section import all_sections, judged_quantities
 from mnemoscope.profiles.verdict import Contest, judge, scorecard, verdict
+from mnemoscope.profiles.verdict.scorecard import _unit
 
 AXES = judged_quantities(all_sections())
 SCALARS = [(axis.section, axis.name) for axis in AXES]
@@ -280,3 +283,24 @@ def test_judging_takes_every_axis_that_has_a_number():
     # A page is of a network with a state, or of a block that is asked for its outputs.
     assert len([each for each in AXES if each.section != "outputs"]) <= 9
     assert len([each for each in AXES if each.section in ("outputs", "card", "separation")]) <= 9
+
+
+def test_seeds_are_counted_where_something_is_judged():
+    """A profile that was short of time says at how many seeds it was measured, not how many were planned."""
+    fisher, card = (next(one for one in all_sections() if one.name == name) for name in ("fisher", "card"))
+
+    def row(done):
+        parts = {"fisher": SimpleNamespace(done=True, seeds=done), "card": SimpleNamespace(done=True, seeds=(0,))}
+        return SimpleNamespace(settings=SimpleNamespace(seeds=(0, 1, 2)), section=parts.__getitem__)
+
+    assert _seeds([fisher, card], [row((0, 1, 2))]) == "3 seeds"
+    assert _seeds([fisher, card], [row((0,)), row((0, 1))]) == "1 to 2 seeds"
+    assert _seeds([card], [row((0,))]) == "3 seeds"
+
+
+@pytest.mark.parametrize(
+    ("unit", "value", "shown"),
+    [("steps", "1", "step"), ("steps", "2", "steps"), ("soft", "1", ""), ("of 7", "1", "of 7")],
+)
+def test_units_follow_their_numbers(unit, value, shown):
+    assert _unit(unit, value) == shown

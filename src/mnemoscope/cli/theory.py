@@ -93,7 +93,8 @@ def check(names: Names = None, every: Every = False, seed: Seed = 0, json: Json 
     else:
         cases = sum(one["cases"] for one in checked)
         confirmed = len(checked) - len(unconfirmed)
-        typer.echo(f"{confirmed} of {len(checked)} claims confirmed, on {cases:,} cases drawn with seed {seed}")
+        drawn = f"{cases:,} case{'' if cases == 1 else 's'} drawn with seed {seed}"
+        typer.echo(f"{confirmed} of {len(checked)} claims confirmed, on {drawn}")
     if unconfirmed:
         raise typer.Exit(FAILURE)
 

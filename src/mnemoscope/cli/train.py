@@ -179,19 +179,24 @@ def finish(work: Callable[[bool | None], Run | list[Run] | Result], plot: str | 
 
 def _way_on(notes: Sequence[str]) -> str:
     """Say how an interrupted run goes on: by its id or folder, and with --trust where it runs the code of a file."""
+    if not notes:
+        return "interrupted before anything was recorded; begin again with the same command"
+    again = f"`mnemoscope resume {shlex.quote(notes[-1])}{_trust(notes[-1])}`"
+    return f"interrupted; the same command again, or {again}, goes on"
+
+
+def _trust(run: str) -> str:
+    """Return the option that a command on a run needs where its network is the code of a file."""
     from mnemoscope.core.errors import UserError
     from mnemoscope.core.plugins import is_location
     from mnemoscope.runs import find, load
 
-    if not notes:
-        return "interrupted before anything was recorded; begin again with the same command"
     try:
-        network = load(find(notes[-1])).spec.get("network", {})
+        network = load(find(run)).spec.get("network", {})
     except UserError:
-        network = {}
+        return ""
     name = network.get("name", "") if isinstance(network, dict) else network
-    trust = " --trust" if is_location(str(name)) else ""
-    return f"interrupted; the same command again, or `mnemoscope resume {shlex.quote(notes[-1])}{trust}`, goes on"
+    return " --trust" if is_location(str(name)) else ""
 
 
 def _finish_search(found: Result, plot: str | None, json: bool) -> None:
@@ -229,7 +234,8 @@ def _print(found: list[Run], plot: str | None) -> None:
         rows["layout"] = f"{first.layout['name']}, {len(first.layout['groups'])} groups"
     rows["folder"] = str(first.folder)
     if len(found) == 1 and first.folder is not None:
-        rows["before and after"] = f"mnemoscope profile {shlex.quote(_shortest(first.folder))}"
+        place = _shortest(first.folder)
+        rows["before and after"] = f"mnemoscope profile {shlex.quote(place)}{_trust(place)}"
     if plot is not None:
         rows["picture"] = plot
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)

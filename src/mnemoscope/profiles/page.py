@@ -87,13 +87,13 @@ def build_page(
         drawn.insert(0, grown)
     return Page(
         title=listed([row.label for row in subjects]) if len(subjects) < 4 else f"{len(subjects)} networks",
-        subtitle=_subtitle(subjects, about_references),
+        subtitle=_subtitle(sections, subjects, about_references),
         entries=[*(_entry(row, "subject") for row in subjects), *(_entry(row, "reference") for row in references)],
         summary=() if scores or comparison else _summary(sections, subjects),
         read_as="" if comparison else read_as(subjects[0]),
         sentence=comparison.sentence if comparison else verdict.sentence if verdict and scores else "",
         scores=scores,
-        score_note=_rests_on(subjects[0], references) if scores else "",
+        score_note=_rests_on(sections, subjects[0], references) if scores else "",
         table=None if comparison is None else comparison.table(),
         first=_first(drawn, names) if scores or comparison else "",
         advice=comparison.disagreements if comparison else () if verdict is None else verdict.instead,
@@ -138,13 +138,22 @@ def _count(number: int, one: str) -> str:
     return f"{number} {one}{'' if number == 1 else 's'}"
 
 
-def _rests_on(row: Row, references: Sequence[Row]) -> str:
+def _seeds(sections: Sequence[ProfileSection], rows: Sequence[Row]) -> str:
+    """Return at how many seeds was measured what is judged: ``3 seeds``; ``1 to 3 seeds`` where the time was short."""
+    judged = [
+        one for one in sections if not one.once and any(each.axis and each.axis.weights for each in one.quantities)
+    ]
+    found = [len(row.section(one.name).seeds) for row in rows for one in judged if row.section(one.name).done]
+    least, most = (end(found, default=len(rows[0].settings.seeds)) for end in (min, max))
+    return _count(most, "seed") if least == most else f"{least} to {_count(most, 'seed')}"
+
+
+def _rests_on(sections: Sequence[ProfileSection], row: Row, references: Sequence[Row]) -> str:
     """Say what the scorecard rests on."""
-    seeds = len(row.settings.seeds)
     if row.network.given:
         own = "One set of weights, as given; the references have initial weights."
     else:
-        own = f"Initial weights of {_count(seeds, 'seed')}; training changes what depends on them."
+        own = f"Initial weights of {_seeds(sections, [row])}; training changes what depends on them."
     if not references:
         return own
     return (
@@ -186,15 +195,15 @@ def _entry(row: Row, role: Literal["subject", "reference"]) -> Entry:
     )
 
 
-def _subtitle(subjects: Sequence[Row], about_references: str) -> str:
+def _subtitle(sections: Sequence[ProfileSection], subjects: Sequence[Row], about_references: str) -> str:
     """Return sizes and weights in a line, and what stands beside."""
     if len(subjects) == 1:
         sizes = _sizes(subjects[0].network)
     else:
         sizes = "; ".join(f"{row.label}: {_sizes(row.network)}" for row in subjects)
     given = {row.network.given for row in subjects}
-    seeds = _count(len(subjects[0].settings.seeds), "seed")
-    weights = "given weights" if given == {True} else f"initial weights, {seeds}" if given == {False} else ""
+    drawn = f"initial weights, {_seeds(sections, subjects)}"
+    weights = "given weights" if given == {True} else drawn if given == {False} else ""
     return ". ".join(part for part in (", ".join(p for p in (sizes, weights) if p), about_references) if part)
 
 
