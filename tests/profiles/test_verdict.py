@@ -12,7 +12,7 @@ from mnemoscope.core.intervals import mean_interval
 from mnemoscope.profiles import all_sections
 from mnemoscope.profiles.page import _seeds
 from mnemoscope.profiles.row import SCHEMA, Row
-from mnemoscope.profiles.section import all_sections, judged_quantities
+from mnemoscope.profiles.section import judged_quantities
 from mnemoscope.profiles.verdict import Contest, judge, scorecard, verdict
 from mnemoscope.profiles.verdict.scorecard import _unit
 
@@ -300,7 +300,7 @@ def test_seeds_are_counted_where_something_is_judged():
 
 @pytest.mark.parametrize(
     ("unit", "value", "shown"),
-    [("steps", "1", "step"), ("steps", "2", "steps"), ("soft", "1", ""), ("of 7", "1", "of 7")],
+    [("lags", "1", "lag"), ("lags", "2", "lags"), ("soft", "1", ""), ("of 7", "1", "of 7")],
 )
 def test_units_follow_their_numbers(unit, value, shown):
     assert _unit(unit, value) == shown
