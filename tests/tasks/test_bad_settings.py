@@ -21,6 +21,7 @@ CASES = [
     ("sinus", {"frequency": 0}, "frequency must be a positive number, got 0"),
     ("parity", {"dimensions": 0}, "dimensions must be a positive integer, got 0"),
     ("matrix-copy", {"shortest": 21}, "shortest must be at most 20 (longest), got 21"),
+    ("matrix-copy", {"start": 1}, "start must be true or false, got 1"),
     ("matrix-recall", {"items": 1}, "items must be a whole number of at least 2, got 1"),
     ("matrix-recall", {"fewest": 11}, "fewest must be at most 10 (items), got 11"),
     ("mqar", {"vocabulary": 5}, "vocabulary must be even: one half keys, one half values, got 5"),

@@ -89,13 +89,21 @@ def matrices(task, batch, number):
     return (part[:length, number].reshape(length, 5, 5) for part in (batch.inputs, batch.targets)), length
 
 
-@given(st.integers(1, 3), st.integers(0, 3), seeds)
-def test_matrix_copy(shortest, more, seed):
-    task, batch = drawn("matrix-copy", 6, seed, shortest=shortest, longest=shortest + more)
+@given(st.integers(1, 3), st.integers(0, 3), st.booleans(), seeds)
+def test_matrix_copy(shortest, more, start, seed):
+    task, batch = drawn("matrix-copy", 6, seed, shortest=shortest, longest=shortest + more, start=start)
     assert task.input_shape == task.output_shape == (5, 5)
     assert batch.inputs.shape == (task.steps, 6, 5, 5)
+    assert task.steps == 2 * (shortest + more) + 1 + start
     for number in range(6):
         (inputs, targets), length = matrices(task, batch, number)
+        mask = batch.mask[:, number].tolist()
+        if start:
+            assert not inputs[0, :4].any()
+            assert inputs[0, 4].tolist() == [1, 0, 0, 0, 1]
+            assert not targets[0].any()
+            assert not mask[0]
+            inputs, targets, length, mask = inputs[1:], targets[1:], length - 1, mask[1:]
         count = (length - 1) // 2
         assert shortest <= count <= shortest + more
         assert length == 2 * count + 1
@@ -109,26 +117,32 @@ def test_matrix_copy(shortest, more, seed):
         assert torch.equal(inputs[count], end)
         assert not inputs[count + 1 :].any()
         assert torch.equal(targets, expected_targets)
-        assert batch.mask[:, number].tolist() == [count < t < length for t in range(task.steps)]
-        assert not batch.inputs[length:, number].any()
+        assert mask == [count < t < length for t in range(len(mask))]
+        assert not batch.inputs[length + start :, number].any()
 
 
-@given(st.integers(2, 4), st.integers(0, 2), st.integers(1, 3), seeds)
-def test_matrix_recall(fewest, more, n, seed):
-    task, batch = drawn("matrix-recall", 6, seed, fewest=fewest, items=fewest + more, item_length=n)
+@given(st.integers(2, 4), st.integers(0, 2), st.integers(1, 3), st.booleans(), seeds)
+def test_matrix_recall(fewest, more, n, item_end, seed):
+    settings = {"fewest": fewest, "items": fewest + more, "item_length": n, "item_end": item_end}
+    task, batch = drawn("matrix-recall", 6, seed, **settings)
+    each = n + 1 + item_end
     for number in range(6):
         (inputs, targets), length = matrices(task, batch, number)
-        count = (length - 2 * n - 1) // (n + 1)
+        count = (length - 2 * n - 1) // each
         assert fewest <= count <= fewest + more
-        assert length == (n + 1) * count + 2 * n + 1
+        assert length == each * count + 2 * n + 1
         items = []
         for i in range(count):
-            marker, *contents = inputs[(n + 1) * i : (n + 1) * (i + 1)]
+            marker, *contents = inputs[each * i : each * (i + 1)]
+            if item_end:
+                last = contents.pop()
+                assert not last[:4].any()
+                assert last[4].all()
             assert not marker[:4].any()
             assert marker[4].tolist() == [1, 0, 0, 0, 1]
             assert all(not content[4].any() for content in contents)
             items.append(torch.stack(contents))
-        end = (n + 1) * count
+        end = each * count
         delimiter = inputs[end]
         assert not delimiter[:4].any()
         assert delimiter[4].tolist() == [0, 1, 1, 1, 0]

@@ -6,7 +6,7 @@ from typing import Any
 
 from mnemoscope.core.errors import UserError, expected
 
-__all__ = ["at_least", "too_large"]
+__all__ = ["at_least", "too_large", "true_or_false"]
 
 
 def at_least(name: str, value: Any, least: int) -> int:
@@ -22,3 +22,9 @@ def at_least(name: str, value: Any, least: int) -> int:
 def too_large(name: str, value: int, most: int, why: str) -> UserError:
     """Build the error of a setting that another one limits."""
     return expected(name, f"at most {most} ({why})", value)
+
+
+def true_or_false(name: str, value: Any) -> None:
+    """Raise the standard error unless `value` is True or False."""
+    if not isinstance(value, bool):
+        raise expected(name, "true or false", value)

@@ -13,7 +13,7 @@ from torch import Tensor
 from mnemoscope.core.errors import positive_int
 from mnemoscope.tasks.base import Evaluation, Task
 from mnemoscope.tasks.batch import Batch, place, steps_before
-from mnemoscope.tasks.checks import at_least, too_large
+from mnemoscope.tasks.checks import at_least, too_large, true_or_false
 from mnemoscope.tasks.registry import task
 
 __all__ = ["MatrixCopy", "MatrixRecall"]
@@ -23,6 +23,8 @@ CONTENT = SIDE - 1
 """Rows of random bits; the last row is the channel of the delimiters."""
 
 MARKER, DELIMITER = (1.0, 0.0, 0.0, 0.0, 1.0), (0.0, 1.0, 1.0, 1.0, 0.0)
+END = 1.0
+"""Row 4 of the step after a piece: ones."""
 
 
 class Matrices(Task):
@@ -77,7 +79,7 @@ class MatrixCopy(Matrices):
     A step is 5 x 5: rows 0-3 Bernoulli(1/2), row 4 the delimiter channel (0). l ~ U{shortest..longest} content steps,
     one end step (row 4 all ones, else 0), then l zero inputs, at which the content is said, its zero row included. The
     loss is the mean binary cross entropy over these steps, 0.8 ln 2 for whoever guesses; the score is the share of
-    right bits in rows 0-3. Sequences are padded with zeros to 2 longest + 1 steps.
+    right bits in rows 0-3. Sequences are padded with zeros to 2 longest + 1 steps, 2 longest + 2 with a start step.
 
     Parameters
     ----------
@@ -85,10 +87,13 @@ class MatrixCopy(Matrices):
         The most content steps.
     shortest
         The fewest.
+    start
+        Whether a step stands before the content (row 4 = 1,0,0,0,1 [o], else 0), as the document's text has it.
     """
 
     longest: int = 20
     shortest: int = 1
+    start: bool = False
 
     difficulty: ClassVar[str] = "longest"
 
@@ -97,11 +102,12 @@ class MatrixCopy(Matrices):
         positive_int("longest", self.longest)
         if positive_int("shortest", self.shortest) > self.longest:
             raise too_large("shortest", self.shortest, self.longest, "longest")
+        true_or_false("start", self.start)
 
     @property
     def steps(self) -> int:
-        """2 longest + 1."""
-        return 2 * self.longest + 1
+        """2 longest + 1, and one more with a start step."""
+        return 2 * self.longest + 1 + self.start
 
     def limits(self, axis: str | None = None) -> tuple[int, int | None]:
         """Nothing is longer than the longest."""
@@ -114,15 +120,17 @@ class MatrixCopy(Matrices):
         count = torch.randint(self.shortest, longest + 1, (batch,), generator=generator, device=where)
         content = _numbers((longest, batch), generator) * steps_before(count, longest)
         inputs = torch.zeros(self.steps, batch, SIDE * SIDE, device=where)
-        inputs[:longest] = _bits(content)
+        shown = inputs[int(self.start) :][:longest]
+        shown[:] = _bits(content)
         targets = torch.zeros_like(inputs)
-        everyone = torch.arange(batch, device=where)
+        everyone, end = torch.arange(batch, device=where), count + int(self.start)
         # The i-th matrix is said i steps after the end step. Those beyond the count are zero, and fall on padding.
-        said = count + 1 + torch.arange(longest, device=where).unsqueeze(1)
-        targets[said, everyone] = inputs[:longest]
-        inputs[count, everyone, CONTENT * SIDE :] = 1.0
-        lengths = 2 * count + 1
-        mask = steps_before(lengths, self.steps) & ~steps_before(count + 1, self.steps)
+        targets[end + 1 + torch.arange(longest, device=where).unsqueeze(1), everyone] = shown
+        inputs[end, everyone, CONTENT * SIDE :] = END
+        if self.start:
+            inputs[0, :, CONTENT * SIDE :] = inputs.new_tensor(MARKER)
+        lengths = end + 1 + count
+        mask = steps_before(lengths, self.steps) & ~steps_before(end + 1, self.steps)
         return Batch(inputs.view(self.steps, batch, SIDE, SIDE), targets, mask, lengths)
 
 
@@ -135,7 +143,8 @@ class MatrixRecall(Matrices):
     k ~ U{fewest..items} items, a delimiter (row 4 = 0,1,1,1,0, else 0), the contents of item c ~ U{1..k-1} as a query,
     and n zero steps at which the contents of item c + 1 are said. The loss is the mean binary cross entropy over
     these steps, 0.8 ln 2 for whoever guesses; the score is the share of right bits in rows 0-3. Sequences are padded
-    with zeros to (n + 1) items + 2n + 1 steps. `evaluations` has the published validation with 12 items beside it.
+    with zeros to (n + 1) items + 2n + 1 steps, (n + 2) items + 2n + 1 where items end with a step of their own.
+    `evaluations` has the published validation with 12 items beside it.
 
     Parameters
     ----------
@@ -145,11 +154,14 @@ class MatrixRecall(Matrices):
         The fewest, at least 2.
     item_length
         Content steps of an item, n.
+    item_end
+        Whether every item ends with a step (row 4 all ones [o], else 0), as the document's text has it.
     """
 
     items: int = 10
     fewest: int = 2
     item_length: int = 2
+    item_end: bool = False
 
     difficulty: ClassVar[str] = "items"
 
@@ -159,11 +171,12 @@ class MatrixRecall(Matrices):
         positive_int("item_length", self.item_length)
         if at_least("fewest", self.fewest, 2) > self.items:
             raise too_large("fewest", self.fewest, self.items, "items")
+        true_or_false("item_end", self.item_end)
 
     @property
     def steps(self) -> int:
-        """(n + 1) items + 2n + 1."""
-        return (self.item_length + 1) * self.items + 2 * self.item_length + 1
+        """(n + 1) items + 2n + 1, and one more for each item that ends with a step of its own."""
+        return (self.item_length + 1 + self.item_end) * self.items + 2 * self.item_length + 1
 
     def limits(self, axis: str | None = None) -> tuple[int, int | None]:
         """Nothing is more than the most."""
@@ -177,6 +190,7 @@ class MatrixRecall(Matrices):
     def draw(self, batch: int, generator: torch.Generator | None) -> Batch:
         """Draw fresh sequences."""
         where, items, item = place(generator), self.items, self.item_length
+        each = item + 1 + self.item_end
         count = torch.randint(self.fewest, items + 1, (batch,), generator=generator, device=where)
         there = steps_before(count, items)
         content = _numbers((items, item, batch), generator) * there.unsqueeze(1)
@@ -184,11 +198,13 @@ class MatrixRecall(Matrices):
         asked = (torch.rand(batch, generator=generator, device=where, dtype=torch.float64) * (count - 1)).long()
         everyone = torch.arange(batch, device=where)
         inputs = torch.zeros(self.steps, batch, SIDE * SIDE, device=where)
-        shown = inputs[: (item + 1) * items].view(items, item + 1, batch, SIDE * SIDE)
+        shown = inputs[: each * items].view(items, each, batch, SIDE * SIDE)
         shown[:, 0, :, CONTENT * SIDE :] = there.unsqueeze(-1) * inputs.new_tensor(MARKER)
-        shown[:, 1:] = _bits(content)
+        shown[:, 1 : item + 1] = _bits(content)
+        if self.item_end:
+            shown[:, -1, :, CONTENT * SIDE :] = END * there.unsqueeze(-1)
         targets = torch.zeros_like(inputs)
-        end = (item + 1) * count
+        end = each * count
         inputs[end, everyone, CONTENT * SIDE :] = inputs.new_tensor(DELIMITER)
         step = torch.arange(item, device=where).unsqueeze(1)
         inputs[end + 1 + step, everyone] = shown[asked, 1 + step, everyone]

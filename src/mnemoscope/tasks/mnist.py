@@ -15,7 +15,7 @@ from torch import Tensor
 from mnemoscope.core.errors import choice, expected, positive_int
 from mnemoscope.tasks.base import Task
 from mnemoscope.tasks.batch import Batch, Splits, at_the_end, place
-from mnemoscope.tasks.checks import too_large
+from mnemoscope.tasks.checks import too_large, true_or_false
 from mnemoscope.tasks.mnist_files import PIXELS, Images, Order, images
 from mnemoscope.tasks.registry import task
 
@@ -87,8 +87,7 @@ class Digits(Task):
         choice("recipe", self.recipe, RECIPES)
         if self.data is not None and not isinstance(self.data, str | os.PathLike):
             raise expected("data", "the path of a folder", self.data)
-        if not isinstance(self.verify, bool):
-            raise expected("verify", "true or false", self.verify)
+        true_or_false("verify", self.verify)
 
     def draw(self, batch: int, generator: torch.Generator | None) -> Batch:
         """Draw training images, with replacement."""

@@ -20,6 +20,7 @@ from torch import Tensor
 from mnemoscope.core.errors import UserError, expected, positive_int
 from mnemoscope.tasks.base import Task
 from mnemoscope.tasks.batch import Batch, Splits, place
+from mnemoscope.tasks.checks import true_or_false
 from mnemoscope.tasks.datasets import DATASETS, VARIABLE, Dataset, data_folder, find, unsound
 from mnemoscope.tasks.registry import task
 
@@ -80,8 +81,7 @@ class Retrieval(Task):
         positive_int("length", self.length)
         if self.data is not None and not isinstance(self.data, str | os.PathLike):
             raise expected("data", "the path of a folder", self.data)
-        if not isinstance(self.verify, bool):
-            raise expected("verify", "true or false", self.verify)
+        true_or_false("verify", self.verify)
 
     @property
     def steps(self) -> int:

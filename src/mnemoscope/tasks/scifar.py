@@ -18,7 +18,7 @@ from torch import Tensor
 from mnemoscope.core.errors import UserError, expected
 from mnemoscope.tasks.base import Task
 from mnemoscope.tasks.batch import Batch, Splits, at_the_end, place
-from mnemoscope.tasks.checks import at_least, too_large
+from mnemoscope.tasks.checks import at_least, too_large, true_or_false
 from mnemoscope.tasks.datasets import DATASETS, data_folder, find, read, unsound
 from mnemoscope.tasks.registry import task
 
@@ -81,8 +81,7 @@ class SequentialCIFAR(Task):
             raise too_large("side", self.side, _SIDE, "the pixels of a side")
         if self.data is not None and not isinstance(self.data, str | os.PathLike):
             raise expected("data", "the path of a folder", self.data)
-        if not isinstance(self.verify, bool):
-            raise expected("verify", "true or false", self.verify)
+        true_or_false("verify", self.verify)
 
     def limits(self, axis: str | None = None) -> tuple[int, int | None]:
         """Images have 32 x 32 pixels."""

@@ -15,6 +15,7 @@ from torch import Tensor
 from mnemoscope.core.errors import UserError, choice, expected, positive_int
 from mnemoscope.tasks.base import Task
 from mnemoscope.tasks.batch import Batch, Splits, all_steps, place
+from mnemoscope.tasks.checks import true_or_false
 from mnemoscope.tasks.registry import task
 from mnemoscope.tasks.text_files import Corpus, corpus
 
@@ -47,8 +48,7 @@ class Text(Task):
         positive_int("length", self.length)
         if self.data is not None and not isinstance(self.data, str | os.PathLike):
             raise expected("data", "the path of a folder", self.data)
-        if not isinstance(self.verify, bool):
-            raise expected("verify", "true or false", self.verify)
+        true_or_false("verify", self.verify)
 
     @property
     def text(self) -> Corpus:
