@@ -46,7 +46,8 @@ class FirstOrder(Stack):
     ----------
     nonlinearity
         phi: ``"tanh"``, ``"relu"``, ``"modrelu"`` (sign(z) relu(|z| + b), the bias within it and no other) or
-        ``"identity"``. Over the complex field tanh and relu act on real and imaginary parts.
+        ``"identity"``. Over the complex field tanh and relu act on real and imaginary parts. Under an orthogonal V
+        a state that is carried on from batch to batch is bounded by tanh, and by modrelu once its b is negative.
     activation
         Where phi is: ``"recurrent"``, in the recurrence; ``"depth"``, on the way up only: the state is
         h_t = V h_{t-1} + U x_t + b and the output phi(h_t).
