@@ -44,16 +44,26 @@ def test_a_real_network_runs_in_onnxruntime_at_any_length_and_batch(name, tmp_pa
         torch.testing.assert_close([torch.as_tensor(part) for part in found], wanted, atol=1e-5, rtol=1e-4)
 
 
+def refusals(layer, path):
+    """Return the lines of an error of an export and of what it came from."""
+    with pytest.raises(Exception, match=type(layer).__name__.removeprefix("Parametrized")) as caught:
+        exported(layer, path)
+    lines, error = [], caught.value
+    while error is not None:
+        lines.append(str(error))
+        error = error.__cause__ or error.__context__
+    return lines
+
+
 @pytest.mark.parametrize("name", COMPLEX)
 def test_a_complex_network_refuses_in_one_line(name, tmp_path):
-    with pytest.raises(Exception, match="complex numbers") as caught:
-        exported(plain(name), tmp_path / "layer.onnx")
-    causes, error = [], caught.value
-    while error is not None:
-        causes.append(str(error))
-        error = error.__cause__ or error.__context__
     line = f"{ms.nn.get(name).__name__} computes with complex numbers, which ONNX does not have"
-    assert line in causes
+    assert line in refusals(plain(name), tmp_path / "layer.onnx")
+
+
+def test_a_layer_with_its_maps_is_refused_in_one_line(tmp_path):
+    line = "ExpRNN is exported to ONNX after remove_parametrizations()"
+    assert line in refusals(ms.nn.ExpRNN(3, 4), tmp_path / "layer.onnx")
 
 
 @pytest.mark.parametrize("name", ["rnn", "gla", "relrnn"])

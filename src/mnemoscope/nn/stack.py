@@ -18,7 +18,7 @@ from torch.utils._pytree import tree_flatten, tree_map
 from mnemoscope.core.errors import Description, UserError, expected, positive_int
 from mnemoscope.nn.declared import Layer, Weights
 from mnemoscope.nn.ops.scan import for_onnx, mask_of, of_traced_length, reverse, scan, tracing
-from mnemoscope.nn.options import StackOptions
+from mnemoscope.nn.options import StackOptions, public_class
 from mnemoscope.nn.recurrent import Recurrent
 from mnemoscope.nn.state import State, as_type, check_state, complex_of, fits, join_cells, split_cells
 
@@ -294,7 +294,13 @@ class Stack(Recurrent):
         recording = tracing()
         if (recording or torch.compiler.is_exporting()) and for_onnx():
             if self.field == "complex":
-                raise UserError(f"{type(self).__name__} computes with complex numbers, which ONNX does not have")
+                raise UserError(
+                    f"{public_class(type(self)).__name__} computes with complex numbers, which ONNX does not have"
+                )
+            if self._maps:
+                raise UserError(
+                    f"{public_class(type(self)).__name__} is exported to ONNX after remove_parametrizations()"
+                )
             if recording and not self.any_length_traced:
                 raise UserError(f"{type(self).__name__} is exported by torch.onnx.export(.., dynamo=True) alone")
         return of_traced_length(x) if recording and not self.any_length_traced else x
