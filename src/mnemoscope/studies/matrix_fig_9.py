@@ -66,7 +66,7 @@ STUDY = declared(Study(
     title="Longer sequences and items than were trained", source="Matrix, Figure 9", references=("renanse2021",),
     claim="The cost of a trained MatNTM grows with the length of the sequence to copy, and with the length of an item "
     "to recall.",
-    scales=_SCALES, minutes={"smoke": 0.4, "laptop": 9, "paper": 13000}, trained=True, runs=_runs, rows=_rows,
+    scales=_SCALES, minutes={"smoke": 0.4, "laptop": 6, "paper": 13000}, trained=True, runs=_runs, rows=_rows,
     rules=(_rises("matrix-copy", "The cost grows with the length of the sequence"),
            _rises("matrix-recall", "The cost grows with the length of an item")),
     displays=(
@@ -82,5 +82,8 @@ STUDY = declared(Study(
     methods="Networks as they were trained for matrix-fig-5 and matrix-fig-7, tested on {copy[tests]} fresh sequences "
     "of every length {copy[levels]} (copy) and with items of {recall[levels]} matrices (recall; trained with 2).",
     caveats=("Runs are those of matrix-fig-5 and matrix-fig-7: nothing is trained twice.",
-             "MatrixRNN is not in the published figure."),
+             "MatrixRNN is not in the published figure.",
+             ("Our rule counts an item of one matrix as within the trained lengths, though training has two alone. At "
+              "laptop scale the cost is 0.77 at one, 0.17 at two, 0.93 and 0.61 at three and four: it grows beyond the "
+              "trained length, and below it; the rule misses by the latter.")),
 ))  # fmt: skip
