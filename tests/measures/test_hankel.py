@@ -173,6 +173,10 @@ def test_the_radius_of_a_matrix_that_is_far_from_normal():
         (lambda: balanced_truncation(ms.nn.LinearSystem.of(*system(3), np.zeros(3)), 9), "order must be at most 3"),
         (lambda: balanced_truncation(ms.nn.RNN(1, 3), 2), "balanced_truncation needs a network that is linear"),
         (
+            lambda: balanced_truncation(ms.nn.LinearSystem.of(1.2 * np.eye(1), [[1.0]], [[1.0]], [0.0]), 1),
+            "balanced_truncation needs a network that forgets, with a spectral radius below 1, got one of about 1.2",
+        ),
+        (
             lambda: balanced_truncation(ms.nn.LinearSystem.of(*system(3)[:2], np.zeros((1, 3)), np.zeros(3)), 1),
             "needs outputs that depend on inputs",
         ),

@@ -172,7 +172,7 @@ def _found(W: Matrix, U: Matrix, C: Matrix) -> HankelValues:
     )
 
 
-def _factor(W: Matrix, U: Matrix) -> tuple[Matrix, float]:
+def _factor(W: Matrix, U: Matrix, what: str = _WHAT) -> tuple[Matrix, float]:
     """Return L with L L^H = sum_k W^k U U^H W^kH, and W's spectral radius.
 
     A power of W whose norm is below 1 proves that the radius is.
@@ -189,9 +189,9 @@ def _factor(W: Matrix, U: Matrix) -> tuple[Matrix, float]:
         factor = _narrowed(np.hstack([factor, more]))
         power = power @ power
     if radius < 1:
-        raise UserError(f"{_WHAT} needs powers of W below 1e100, got larger ones (its spectral radius is {radius:.6g})")
+        raise UserError(f"{what} needs powers of W below 1e100, got larger ones (its spectral radius is {radius:.6g})")
     raise UserError(
-        f"{_WHAT} needs a network that forgets, with a spectral radius below 1, got one of about {radius:.6g}"
+        f"{what} needs a network that forgets, with a spectral radius below 1, got one of about {radius:.6g}"
     )
 
 
@@ -282,7 +282,7 @@ def balanced_truncation(network: nn.Module | Dynamics, order: int) -> LinearSyst
     """
     order = positive_int("order", order)
     W, U, C, D, b, c = _system(network, "balanced_truncation")
-    reach, observed = _factor(W, U)[0], _factor(W.T, C.T)[0]
+    reach, observed = (_factor(*each, "balanced_truncation")[0] for each in ((W, U), (W.T, C.T)))
     left, values, right = np.linalg.svd(observed.T @ reach)
     most = int((values > len(W) * _EPS * values.max(initial=0.0)).sum())
     if not most:
