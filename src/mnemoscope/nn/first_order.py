@@ -52,8 +52,8 @@ class FirstOrder(Stack):
         Where phi is: ``"recurrent"``, in the recurrence; ``"depth"``, on the way up only: the state is
         h_t = V h_{t-1} + U x_t + b and the output phi(h_t).
     init
-        How V starts: ``henaff`` or ``cayley`` (2 x 2 rotations), ``random`` (a uniform rotation), ``identity``,
-        ``glorot`` or ``uniform``; of these, the ones that the network's map can take.
+        How V starts: ``henaff`` or ``cayley`` (2 x 2 rotations), ``random`` (a uniform rotation, or drawn parameters
+        of the network's own map), ``identity``, ``glorot`` or ``uniform``; of these, the ones that its map can take.
     checkpoint_every
         Steps between two states that are kept for the backward pass, which computes the others again: memory for
         time, least near sqrt(T). By default all states are kept.

@@ -23,6 +23,7 @@ __all__ = ["EURNN"]
     notes=(
         "The real form, one angle per pair; m = n layers reach every rotation, with fewer a part of them.",
         "A unit without a partner in a layer (the last of an odd n in F_A) passes it unchanged.",
+        "The angles start as U(-pi, pi): V is then no uniform rotation, also with m = n.",
     ),
 )
 class EURNN(Structured):
