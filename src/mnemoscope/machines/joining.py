@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import re
 import signal
 import socket
 import sys
@@ -21,6 +22,8 @@ __all__ = ["join", "one_line", "ray_module"]
 
 _REACHED = 5.0
 """Seconds within which a cluster has to answer."""
+
+_LONG = 300
 
 _TOKEN = "~/.ray/auth_token"
 """A cluster that is started where this file is asks for it, but a process that joins it has to be told to send it."""
@@ -106,4 +109,6 @@ def one_line(error: Exception) -> str:
 
 
 def _flat(words: str) -> str:
-    return " ".join(words.split())[:300]
+    """Return words in one line without colours; of many the first and the last, where an error's reason stands."""
+    plain = " ".join(re.sub(r"\x1b\[[0-9;]*m", "", words).split())
+    return plain if len(plain) <= _LONG else f"{plain[: _LONG // 2]} .. {plain[-_LONG // 2 :]}"

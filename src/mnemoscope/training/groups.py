@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import time
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from copy import deepcopy
@@ -15,6 +16,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from mnemoscope import runs
 from mnemoscope.core.errors import MnemoscopeError, UserError, choice
@@ -256,21 +259,38 @@ def sent(layout: Layout, group: Group, workers: Workers) -> Layout:
 
 
 def member_bytes(group: Group) -> int:
-    """Return about how many bytes the training of one network takes: what a step keeps for its way back, and weights.
+    """Return about how many bytes the training of one network takes: the most that a step has at a time, and weights.
 
     Weights count five times: for themselves, their gradient, two moments of the optimiser, and the best so far.
     """
-    kept: dict[int, int] = {}
-
-    def keep(tensor: Tensor) -> Tensor:
-        storage = tensor.untyped_storage()
-        kept[storage.data_ptr()] = storage.nbytes()
-        return tensor
-
-    step = _step(group, group.numbers[:1], None)
-    with torch.random.fork_rng(devices=[]), torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+    step, taken = _step(group, group.numbers[:1], None), _Taken()
+    with torch.random.fork_rng(devices=[]), taken:
         step([_batch(group, group.options[0].batch_size)])
-    return sum(kept.values()) + 5 * sum(p.numel() * p.element_size() for p in group.models[0].parameters())
+    return taken.most + 5 * sum(p.numel() * p.element_size() for p in group.models[0].parameters())
+
+
+class _Taken(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Counts the bytes of all tensors that operations have made and that are still there, and their most."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._there: dict[int, int] = {}
+        self.most = self._now = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        made = func(*args, **(kwargs or {}))
+        for one in tree_leaves(made):
+            if isinstance(one, Tensor):
+                storage = one.untyped_storage()
+                if storage._cdata not in self._there:
+                    self._there[storage._cdata] = storage.nbytes()
+                    self._now += storage.nbytes()
+                    self.most = max(self.most, self._now)
+                    weakref.finalize(storage, self._gone, storage._cdata)
+        return made
+
+    def _gone(self, place: int) -> None:
+        self._now -= self._there.pop(place)
 
 
 def why_not_stacked(group: Group, loss: Loss | None) -> str | None:
