@@ -20,7 +20,7 @@ __all__ = ["app"]
 _ROOM = 200
 """Columns of a terminal that has room for the intervals."""
 
-_LEAST = 110
+_LEAST = 120
 """Columns without which a row would be cut."""
 
 Names = Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Networks; all when none is given.")]
@@ -141,17 +141,19 @@ def _print_table(rows: list[Row]) -> None:
     from mnemoscope.profiles.drawing import spoken
     from mnemoscope.profiles.section import all_sections, judged_quantities
 
-    judged = {each.axis.column: each for each in judged_quantities(all_sections()) if each.axis is not None}
+    asked = {each.axis.column: each for each in judged_quantities(all_sections()) if each.axis is not None}
+    judged = {title: each for title, each in asked.items() if any(row.scalar(each) is not None for row in rows)}
     out = console(wide=True)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for title in ("budget", "network", "n", "parameters", *judged):
-        table.add_column(title, justify="left" if title == "network" else "right", no_wrap=True)
+        shown = title if out.width >= _ROOM else title.replace(" ", "\n").replace("-", "-\n")
+        table.add_column(shown, justify="left" if title == "network" else "right", no_wrap=True)
     for row in rows:
         found = [row.scalar(each) for each in judged.values()]
         if out.width >= _ROOM:
             numbers = [spoken(each) for each in found]
         else:
-            numbers = [number(None if each is None else each.value) for each in found]
+            numbers = [number(None if each is None else each.value, 3) for each in found]
         network = row.network
         table.add_row(f"{row.budget:,}", row.label, str(network.hidden_size), f"{network.parameters:,}", *numbers)
     out.width = max(out.width, _LEAST)
