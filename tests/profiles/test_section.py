@@ -117,6 +117,13 @@ def test_estimates_are_those_of_the_measures():
     assert 1.9 < fisher.seconds(None, larger) / fisher.seconds(None, large) <= 4
 
 
+def test_a_memory_that_grows_is_left_to_the_budget():
+    """Its state of thousands of numbers is mostly slots: what a step takes says how long, and not their square."""
+    context = Context(facts=NetworkFacts(input_size=1, hidden_size=64), grown=25_728)
+    memory = ms.nn.create("memlstm", 1, 2)
+    assert [each.reason_against(memory, context) for each in all_sections() if each.name == "gradients"] == [None]
+
+
 def test_a_profile_copies_each_set_of_weights_once(monkeypatch):
     prepared = []
     of = Dynamics.of.__func__

@@ -157,10 +157,6 @@ class Call:
         return entry.of_network or entry.function
 
 
-_LONGEST = 20.0
-"""Seconds after which a section of a memory that grows is left out."""
-
-
 def unheard(text: str) -> None:
     """Take words that nobody listens to."""
 
@@ -313,11 +309,6 @@ class ProfileSection(ABC):
             return f"it takes networks of kind {' or '.join(self.kinds)}, and this one is of kind {kind}"
         if self.needs_causal and not getattr(network, "causal", True):
             return "it needs a causal network, and this one reads the future"
-        if context.grown is not None and (seconds := self.seconds(network, context)) > _LONGEST:
-            return (
-                f"its memory grows, and with room for {context.grown:,} numbers it would take about "
-                f"{seconds / 60:.0f} minutes; --set capacity=N gives it less room"
-            )
         return None
 
     def calls(self, context: Context) -> tuple[Call, ...]:
