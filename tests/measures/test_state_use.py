@@ -196,11 +196,16 @@ def test_a_block_without_a_state_has_the_rank_of_its_filter():
     assert "a network without a state" in str(found)
 
 
-def test_a_memory_larger_than_its_operator_takes_the_operator():
+def test_a_memory_larger_than_its_operator_is_followed_along_what_inputs_reach(monkeypatch):
     network = built("transformer", input_size=1, hidden_size=4, capacity=40)
-    found = effective_state_size(network, horizon=6, washout=2, trajectories=1)
-    assert found.form == "dense"
+    found, whole = (
+        effective_state_size(network, horizon=6, washout=2, trajectories=1, form=form) for form in (None, "dense")
+    )
     assert found.state_size > 6 * 4
+    assert (found.form, found.total) == ("factored", whole.total)
+    np.testing.assert_allclose(found.singular_values, whole.singular_values[: len(found.singular_values)], atol=1e-9)
+    monkeypatch.setattr("mnemoscope.measures.operator._pushable", lambda path: False)
+    assert effective_state_size(network, horizon=6, washout=2, trajectories=1).form == "dense"
 
 
 # Inputs and what is said ------------------------------------------------------------------------------

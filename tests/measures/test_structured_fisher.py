@@ -53,6 +53,19 @@ def test_memory_by_blocks_is_that_of_the_whole_state(name, horizon, monkeypatch)
     assert found.stderr == pytest.approx(wanted.stderr, rel=1e-6)
 
 
+@pytest.mark.parametrize("name", ["s4d", "mamba", "gla", "deltanet"])
+def test_relative_noise_on_blocks_is_that_on_the_whole_state(name, monkeypatch):
+    layer, arguments = build(name), {"longest": 40, "trajectories": 2, "washout": 5, "noise": "relative"}
+    wanted = network_fisher_memory(layer, **arguments)
+    monkeypatch.setattr(dense, "DENSE", 1)
+    found = network_fisher_memory(layer, **arguments)
+    assert found.missing == 0
+    assert found.total == pytest.approx(wanted.total, rel=1e-8)
+    lags = min(found.horizon, wanted.horizon)
+    np.testing.assert_allclose(found.curve[:lags], wanted.curve[:lags], rtol=1e-6, atol=1e-9 * wanted.total)
+    assert (found.linear, found.size, found.noise) == (wanted.linear, wanted.size, "relative")
+
+
 def test_retention_is_the_matrix_theory():
     # One head: S_t = gamma R S_{t-1} + W s_t + Z_t, so U^T = gamma R and V = I.
     flow = Dynamics.of(build("retnet", hidden_size=4, heads=1))

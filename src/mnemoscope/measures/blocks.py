@@ -14,7 +14,7 @@ from torch import Tensor
 from mnemoscope.measures.dynamics import Dynamics
 from mnemoscope.nn.state import State
 
-__all__ = ["Blocks", "Derivative", "blocks_of"]
+__all__ = ["Blocks", "Derivative", "Rescaled", "blocks_of"]
 
 Derivative = Callable[[Tensor, State], Tensor]
 """`Blocks.transitions` or `Blocks.entries`."""
@@ -111,3 +111,48 @@ class Blocks:
             if not bool(((part - part[:1]).abs() <= 1e-13 * part[:1].abs().amax()).all()):
                 return None
         return found[0][:1], found[1][:1]
+
+
+@dataclass(frozen=True)
+class Rescaled(Blocks):
+    r"""The same in units of one's own for every number of the state: every column of a group is a part of its own.
+
+    .. math:: A^{(g, j)} = D_{g j}^{-1} A^{(g)} D_{g j}, \quad B^{(g, j)} = D_{g j}^{-1} B^{(g)}_j
+
+    Attributes
+    ----------
+    whole
+        The blocks as the network declares them.
+    scale
+        D, the size of each number.
+    """
+
+    whole: Blocks
+    scale: Float[Tensor, "groups columns rows"]
+
+    @classmethod
+    def of(cls, whole: Blocks, scale: Float[Tensor, " size"]) -> Rescaled:
+        """Take the units of a flat state."""
+        sizes = scale.reshape(whole.groups, whole.rows, whole.columns).mT
+        return cls(whole.flow, whole.groups * whole.columns, whole.rows, 1, whole, sizes)
+
+    def transitions(self, x: Float[Tensor, "batch input"], state: State) -> Float[Tensor, "batch groups rows rows"]:
+        """Return A of every group and column."""
+        return self._turned(self.whole.transitions(x, state))
+
+    def entries(self, x: Float[Tensor, "batch input"], state: State) -> Float[Tensor, "batch groups rows wide"]:
+        """Return B of every group and column."""
+        return self._entered(self.whole.entries(x, state))
+
+    def _turned(self, found: Tensor) -> Tensor:
+        return (found[:, :, None] * (self.scale[..., None, :] / self.scale[..., :, None])).flatten(1, 2)
+
+    def _entered(self, found: Tensor) -> Tensor:
+        by_column = found.unflatten(-1, (self.whole.columns, -1)).transpose(2, 3)
+        return (by_column / self.scale[..., None]).flatten(1, 2)
+
+    @cached_property
+    def constant(self) -> tuple[Float[Tensor, "1 groups rows rows"], Float[Tensor, "1 groups rows wide"]] | None:
+        """A and B of a linear network; else None."""
+        found = self.whole.constant
+        return None if found is None else (self._turned(found[0]), self._entered(found[1]))

@@ -12,13 +12,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from mnemoscope.core import memory
 from mnemoscope.measures.dynamics import Dynamics, in_double_precision
-from mnemoscope.measures.trajectory import Path
+from mnemoscope.measures.trajectory import Path, drive
 from mnemoscope.nn.network import Network
 from mnemoscope.nn.sequence import SequenceNetwork
 from mnemoscope.nn.state import State
 
-__all__ = ["Stateless", "Values", "dense_operator", "dense_values", "factored_values", "step_runner"]
+__all__ = ["Stateless", "Values", "can_push", "dense_operator", "dense_values", "factored_values", "step_runner"]
 
 Runner = Callable[[Float[Tensor, "time batch input"], int], Float[Tensor, "time batch output"]]
 """Runs a batch of sequences that is so many times as large as the one it was made for."""
@@ -28,6 +29,8 @@ _FEW_OUTPUTS = 2
 """Outputs that are looked at alone, by the largest state; beyond it few."""
 
 _ENTRIES = 2**22
+_GRAPH = 24
+"""Numbers that autograd keeps of one step for each number of a state."""
 _PUSHED = 128
 """Numbers in a state beyond which no Jacobian is formed."""
 
@@ -94,7 +97,7 @@ makes of its input, and what its output makes of the directions."""
 def _linearised(path: Path) -> Iterator[_Linearised]:
     """Give every step of a path, linearised: by its Jacobians, or of large states by pushing directions through it."""
     steps = len(path.inputs)
-    if path.dynamics.size > _PUSHED and path.dynamics.can(lambda: _push(path, 0, None, 1)):
+    if path.dynamics.size > _PUSHED and _pushable(path):
         for t in range(steps):
             yield partial(_pushed, path, t)
         return
@@ -104,6 +107,16 @@ def _linearised(path: Path) -> Iterator[_Linearised]:
         found, outputs = path.jacobians(first, last), path.output_jacobians(first, last)
         for state, entry, output in zip(found.state, found.input, outputs, strict=True):
             yield partial(_applied, state, entry, output)
+
+
+def can_push(dynamics: Dynamics) -> bool:
+    """Whether directions of a state can be pushed through a step, without its Jacobian."""
+    generator = torch.Generator().manual_seed(0)
+    return _pushable(drive(dynamics, steps=1, trajectories=1, scale=1.0, washout=0, generator=generator))
+
+
+def _pushable(path: Path) -> bool:
+    return path.dynamics.can(lambda: _push(path, 0, None, 1))
 
 
 def _applied(state: Tensor, entry: Tensor, output: Tensor, basis: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
@@ -128,8 +141,10 @@ def _push(path: Path, t: int, basis: Tensor | None, most: int | None) -> tuple[T
         return found
 
     size, width, batch = flat.shape[1], x.shape[1], len(flat)
-    whole = torch.eye(size, **flow.factory).expand(batch, size, size) if basis is None else basis
-    along = whole.permute(2, 0, 1)[:most]
+    if basis is None:
+        along = torch.eye(most or size, size, **flow.factory)[:, None].expand(-1, batch, size)
+    else:
+        along = basis.permute(2, 0, 1)[:most]
     count = len(along)
     v = torch.cat([along, along.new_zeros(width, batch, size)])
     w = x.new_zeros(count + width, batch, width)
@@ -138,9 +153,9 @@ def _push(path: Path, t: int, basis: Tensor | None, most: int | None) -> tuple[T
     return moved[:count].permute(1, 2, 0), moved[count:].permute(1, 2, 0), read[:count].permute(1, 2, 0)
 
 
-def dense_values(run: Runner, x: Float[Tensor, "time batch input"], places: list[int]) -> Values:
-    """Find the values from the operator itself."""
-    whole = dense_operator(run, x)
+def dense_values(run: Runner, x: Float[Tensor, "time batch input"], places: list[int], size: int = 1) -> Values:
+    """Find the values from the operator itself, of a network with so many numbers in its state."""
+    whole = dense_operator(run, x, size)
     chosen = _chosen(whole.shape[2], 0)
     values = [torch.linalg.svdvals(whole[:, i:, :, :i].flatten(3).flatten(1, 2)) for i in places]
     alone = [torch.linalg.svdvals(whole[:, i:, chosen, :i].flatten(3).transpose(1, 2)) for i in places]
@@ -148,14 +163,15 @@ def dense_values(run: Runner, x: Float[Tensor, "time batch input"], places: list
 
 
 def dense_operator(
-    run: Runner, x: Float[Tensor, "time batch input"]
+    run: Runner, x: Float[Tensor, "time batch input"], size: int = 1
 ) -> Float[Tensor, "batch time output time_in input"]:
     """Return dy_t/dx_s for all t and s, by plain backward passes: each of a batch asks for another output."""
     steps, batch, _ = x.shape
     with torch.no_grad():
         width = run(x, 1).shape[2]
     wanted = [(t, o) for t in range(steps) for o in range(width)]
-    at_once = max(1, min(len(wanted), _ENTRIES // (x.numel() * 8)))
+    room = memory.allowance() // (32 * _GRAPH * steps * batch * size)  # a quarter of it, of numbers in double precision
+    at_once = max(1, min(len(wanted), _ENTRIES // (x.numel() * 8), room))
     rows = []
     for first in range(0, len(wanted), at_once):
         part = wanted[first : first + at_once]

@@ -17,7 +17,7 @@ from mnemoscope.core.errors import Description, UserError, choice, expected, pos
 from mnemoscope.core.result import Result, result
 from mnemoscope.measures.dynamics import Dynamics, few_threads
 from mnemoscope.measures.inputs import task_inputs
-from mnemoscope.measures.operator import Stateless, Values, dense_values, factored_values, step_runner
+from mnemoscope.measures.operator import Stateless, Values, can_push, dense_values, factored_values, step_runner
 from mnemoscope.measures.registry import Cost, measure
 from mnemoscope.measures.trajectory import constant_jacobians, drive
 from mnemoscope.nn.ops.gates import hold_gates
@@ -195,8 +195,8 @@ def effective_state_size(
     The block of T that maps the inputs before step i to the outputs from it on goes through the state between them:
     T[i:, :i] = O_i R_i, what is seen of the state times what is reached of it. Factors of both, S x S at most, are
     carried along the trajectory, forwards and backwards; the T x T operator is formed only for networks without a
-    state, or where it is smaller than the state. For a linear network with a long past and future the singular values
-    are the Hankel singular values.
+    state, or where it is smaller than a state whose directions cannot be pushed one by one. For a linear network with
+    a long past and future the singular values are the Hankel singular values.
 
     Parameters
     ----------
@@ -261,7 +261,7 @@ def effective_state_size(
     if steps < 2:
         raise expected("horizon", "at least 2, a past and a future", steps)
     outputs = subject.network.output_size
-    dense = form == "dense" if form else subject.size is None or subject.size > steps * max(width, outputs)
+    dense = form == "dense" if form else _smaller_whole(subject, steps * max(width, outputs))
     if subject.size is None and not dense:
         raise expected("form", "'dense' for a network without a state", form)
     places = np.unique(np.linspace(1, steps - 1, min(count, steps - 1)).round().astype(int))
@@ -297,6 +297,13 @@ def effective_state_size(
         gates="held" if declared else "differentiated",
         form="dense" if dense else "factored",
     )
+
+
+def _smaller_whole(subject: Stateless | Dynamics, entries: int) -> bool:
+    """Whether the operator is smaller than what would be carried: a state of which single directions cannot be."""
+    if isinstance(subject, Stateless):
+        return True
+    return subject.size > entries and not can_push(subject)
 
 
 def _inputs(
@@ -344,7 +351,7 @@ def _values(
     _COST.require_end(_WHAT, B=runs, T=steps, S=size, R=rank)
     path = drive(subject, steps=steps, trajectories=runs, scale=1.0, washout=washout, generator=generator, inputs=x)
     if dense:
-        return dense_values(step_runner(subject, path.states[0]), x, places.tolist())
+        return dense_values(step_runner(subject, path.states[0]), x, places.tolist(), size)
     with torch.no_grad():
         return factored_values(path, places.tolist())
 

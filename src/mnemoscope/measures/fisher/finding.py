@@ -37,6 +37,8 @@ def _paced(n: Mapping[str, float], pace: Pace) -> float:
     batch, size = n["B"], n["S"]
     drive = (n["T"] + 2 * n["washout"]) * pace.step(batch)
     lags = n["T"] if n["horizon"] else pace.lags(SETTLED, n["T"])
+    if pace.falls_apart and (n["noise"] == "relative" if size > DENSE else not isinstance(n["noise"], str)):
+        return drive + lags * (2e-4 + 8e-7 * batch * size * pace.arithmetic)
     if size <= DENSE and pace.linear:
         return 0.02 + 5e-9 * size**3 * pace.arithmetic
     if size <= DENSE:

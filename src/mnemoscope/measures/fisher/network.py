@@ -14,7 +14,7 @@ from torch import nn
 from mnemoscope.core import memory
 from mnemoscope.core.arrays import non_negative, vector
 from mnemoscope.core.errors import UserError, expected, positive_int
-from mnemoscope.measures.blocks import Blocks, blocks_of
+from mnemoscope.measures.blocks import Blocks, Rescaled, blocks_of
 from mnemoscope.measures.dynamics import Dynamics, Jacobians, few_threads
 from mnemoscope.measures.fisher.affine import linear_memory, stable_radius
 from mnemoscope.measures.fisher.conventions import trusted_digits
@@ -76,9 +76,10 @@ def network_fisher_memory(
     redundant units, whose independent noise averages out; ``noise="mixture"``, 0.9 of the covariance of the states
     and 0.1 of that, does not.
 
-    Beyond 512 numbers in the state C is never formed: it is met in the block Krylov space of the signals, which grows
-    until a block adds less than `tolerance`. That is a lower bound; `missing` says by what share it may be larger, from
-    what the last blocks added.
+    Where the state falls apart into blocks (`transition_blocks`), so does C under noise of one variance, and, beyond
+    512 numbers, under relative noise. Else C is never formed beyond 512 numbers: it is met in the block Krylov space of
+    the signals, which grows until a block adds less than `tolerance`. That is a lower bound; `missing` says by what
+    share it may be larger, from what the last blocks added.
 
     Parameters
     ----------
@@ -143,9 +144,9 @@ def network_fisher_memory(
     flow = Dynamics.of(network, WHAT, device=device, inputs=inputs)
     along = None if direction is None else _direction(direction, flow.input_size)
     with few_threads(flow.size):
-        blocks = None if isinstance(kind, str) else blocks_of(flow)
+        blocks, driven = blocks_of(flow), Driven(count, spread, before, seed)
         if blocks is not None and not isinstance(kind, str):
-            return _of_blocks(blocks, along, kind, horizon, steps, Driven(count, spread, before, seed))
+            return _of_blocks(blocks, along, kind, horizon, steps, driven)
         fixed = constant_jacobians(flow) if flow.size <= DENSE else None
         if fixed is not None and not isinstance(kind, str):
             return linear_memory(fixed, flow.readout(), along, kind, horizon, steps)
@@ -163,6 +164,8 @@ def network_fisher_memory(
             generator=generator,
         )
         shape = with_activity(path, kind) if isinstance(kind, str) else white(flow.readout())
+        if blocks is not None and kind == "relative" and flow.size > DENSE and shape.everywhere:
+            return _of_blocks(Rescaled.of(blocks, shape.scale), along, kind, horizon, steps, driven)
         asked = _Asked(path, shape, along, kind, horizon, steps, linear)
         if flow.size > DENSE:
             return _by_subspace(asked, krylov, tolerance, generator)
@@ -272,7 +275,7 @@ def _require_digits(found: Propagated) -> None:
 def _of_blocks(
     blocks: Blocks,
     direction: Float[np.ndarray, " input"] | None,
-    noise: float,
+    noise: float | str,
     horizon: int | None,
     steps: int,
     driven: Driven,
@@ -282,7 +285,7 @@ def _of_blocks(
         stable_radius(blocks.constant[0])
     found = block_memory(blocks, steps, driven, until_settled=horizon is None)
     along = found.best_direction() if direction is None else direction
-    curves, size = found.information(along) / noise, blocks.flow.size
+    curves, size = found.information(along) / (1.0 if isinstance(noise, str) else noise), blocks.flow.size
     if not found.linear:
         if horizon is not None:
             _require_digits(found.noise)

@@ -33,10 +33,7 @@ _LARGE = 96
 """Numbers in a state from which on the seeds must do with fewer trajectories each: the time grows with their cube."""
 
 _DENSE = 512
-"""Numbers in a state beyond which the information is found in a subspace, and under relative noise alone."""
-
-_LARGEST = 2048
-"""Numbers in a state beyond which there is no time for noise that units share."""
+"""Numbers in a state beyond which the information is found in a subspace or by blocks, and under relative noise alone."""
 
 _WINDOWS = {64: 4096, 128: 2048, 256: 1024, 512: 512, 1024: 256}
 """Lags that a curve may take to settle, by the largest state that can afford them; 128 beyond."""
@@ -128,9 +125,9 @@ class Fisher(ProfileSection):
         if size > _DENSE:
             few = {**few, "trajectories": 1 if context.quick else 2, "krylov": 6 if context.quick else 12}
         relative = Call("network-fisher", {"noise": "relative", **few})
-        mixture = Call("network-fisher", {"noise": "mixture", **few, "trajectories": min(2, few["trajectories"])})
         if size > _DENSE:
-            return (relative,) if context.quick or size > _LARGEST else (relative, mixture)
+            return (relative,)
+        mixture = Call("network-fisher", {"noise": "mixture", **few, "trajectories": min(2, few["trajectories"])})
         return relative, mixture, Call("network-fisher", few)
 
     def run(self, network: Any, context: Context) -> Measurement:
