@@ -33,7 +33,7 @@ _LARGE = 96
 """Numbers in a state from which on the seeds must do with fewer trajectories each: the time grows with their cube."""
 
 _DENSE = 512
-"""Numbers in a state beyond which the information is found in a subspace or by blocks, and under relative noise alone."""
+"""Numbers in a state beyond which there is relative noise alone, and no covariance of the whole state."""
 
 _WINDOWS = {64: 4096, 128: 2048, 256: 1024, 512: 512, 1024: 256}
 """Lags that a curve may take to settle, by the largest state that can afford them; 128 beyond."""
