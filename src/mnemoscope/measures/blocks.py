@@ -148,8 +148,9 @@ class Rescaled(Blocks):
         return (found[:, :, None] * (self.scale[..., None, :] / self.scale[..., :, None])).flatten(1, 2)
 
     def _entered(self, found: Tensor) -> Tensor:
-        by_column = found.unflatten(-1, (self.whole.columns, -1)).transpose(2, 3)
-        return (by_column / self.scale[..., None]).flatten(1, 2)
+        by_column = found.reshape(*found.shape[:3], self.whole.columns, -1).transpose(2, 3)
+        entered: Tensor = (by_column / self.scale[..., None]).flatten(1, 2)
+        return entered
 
     @cached_property
     def constant(self) -> tuple[Float[Tensor, "1 groups rows rows"], Float[Tensor, "1 groups rows wide"]] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float
@@ -35,9 +35,10 @@ _FADES, _WIDE = 3, 32
 def _paced(n: Mapping[str, float], pace: Pace) -> float:
     """Return seconds: of the driven steps, and for every lag until the curve settles of what is taken back."""
     batch, size = n["B"], n["S"]
+    noise: Any = n["noise"]
     drive = (n["T"] + 2 * n["washout"]) * pace.step(batch)
     lags = n["T"] if n["horizon"] else pace.lags(SETTLED, n["T"])
-    if pace.falls_apart and (n["noise"] == "relative" if size > DENSE else not isinstance(n["noise"], str)):
+    if pace.falls_apart and (not isinstance(noise, str) or (noise == "relative" and size > DENSE)):
         return drive + lags * (2e-4 + 8e-7 * batch * size * pace.arithmetic)
     if size <= DENSE and pace.linear:
         return 0.02 + 5e-9 * size**3 * pace.arithmetic
