@@ -12,12 +12,14 @@ from unittest.mock import MagicMock
 
 import pytest
 from tests.machines.small import numbers, small_study
+from tests.training.test_population import compare, group_of
 
 import mnemoscope as ms
 from mnemoscope import runs
 from mnemoscope.core.errors import MnemoscopeError, UserError
 from mnemoscope.machines import cluster, joining
 from mnemoscope.studies.machinery import execute
+from mnemoscope.training.groups import member_bytes
 
 ray = pytest.importorskip("ray", reason="the extra `ray` is not installed")
 
@@ -61,6 +63,20 @@ def test_a_study_and_a_population_on_a_cluster(workers, tmp_path):
         list(execute(small_study(1, network="nonsense").plan("smoke"), tmp_path / "many", workers=workers))
     with pytest.raises(UserError, match="folder must be given for a population on other machines"):
         ms.training.fit_population(ms.nn.RNN(10, 4), "copy", workers=workers, **settings)
+
+
+@pytest.mark.heavy
+def test_as_many_networks_to_a_worker_as_its_memory_holds(workers, tmp_path):
+    settings = {"iterations": 6, "batch_size": 4, "lr": 0.01, "test_size": 8, "seeds": [0, 1, 2, 3, 4]}
+    alone = ms.training.fit_population(ms.nn.RNN(10, 4), "copy", layout="sequential", **settings)
+    task = ms.tasks.create("copy")
+    workers.memory = 2.5 * member_bytes(group_of([ms.nn.RNN(10, 4)], task))
+    home = tmp_path / "population"
+    found = ms.training.fit_population(
+        ms.nn.RNN(10, 4), task, layout="batched-processes", folder=home, workers=workers, **settings
+    )
+    compare(found, alone, 1e-5)
+    assert [runs.load(one).spec["members"] for one in sorted(home.glob("group-*"))] == [[0, 1], [2, 3], [4]]
 
 
 @pytest.mark.heavy
@@ -251,6 +267,16 @@ def test_what_a_cluster_cannot_do_is_one_line(monkeypatch, error, words, when):
     assert line.startswith(words)
     assert line.endswith("; what was done is kept where it is recorded")
     assert "\n" not in line
+
+
+def test_a_token_that_is_missing_is_said():
+    class Asking:
+        def init(self, **_):
+            os.write(2, b"gcs_client.cc: RPC error: InvalidAuthToken: Authentication token is missing or incorrect\n")
+            raise ConnectionError("Failed to connect to Ray cluster at here")
+
+    with pytest.raises(UserError, match=r"at 'auto' asks for a token that is missing or another one here: .*RAY_AUTH"):
+        joining.join(Asking(), "auto")
 
 
 def test_without_ray_the_extra_is_named(monkeypatch):
