@@ -237,7 +237,7 @@ def effective_remembrance(
     scale
         Standard deviation of the Gaussian inputs.
     inputs
-        Inputs of one's own, (time, batch, input), in place of Gaussian ones.
+        Inputs of one's own, (time, batch, input), in place of Gaussian ones, which then say horizon and sequences.
     seed
         Of the inputs.
     device

@@ -216,7 +216,7 @@ def effective_state_size(
     washout
         Steps before the first, so that the state is a usual one; none before the inputs of a task.
     inputs
-        Inputs of one's own, (time, batch, input), in place of Gaussian ones.
+        Inputs of one's own, (time, batch, input), in place of Gaussian ones, which then say horizon and trajectories.
     task
         Name of a task whose inputs are taken, of its usual settings ("copying", "shakespeare"); tokens are one-hot
         vectors, or unit normal ones where the network has another number of inputs.
