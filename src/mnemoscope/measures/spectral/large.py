@@ -35,6 +35,9 @@ ALL = 2048
 _LEADING = 64
 _STEPS = 96
 _RADII = 24
+_NEAREST = 0.01
+"""Distance from the unit circle at which the search begins at the latest: far from normal, it pays to look near it."""
+
 _ANGLES = 64
 _COLUMNS = 4
 _TURNS = 8
@@ -92,7 +95,7 @@ def kreiss_lower_bound(H: Inexact[np.ndarray, "m1 m"], radius: float) -> tuple[f
     half = not np.iscomplexobj(H)
     angles = np.linspace(0, math.pi if half else 2 * math.pi, _ANGLES, endpoint=half)
     best, at = 1.0, complex(math.inf)
-    for excess in np.geomspace(max(1 - radius, 1e-4) / 4, 8.0, _RADII):
+    for excess in np.geomspace(min(max(1 - radius, 1e-4) / 4, _NEAREST), 8.0, _RADII):
         points = (1 + excess) * np.exp(1j * angles)
         values = excess * resolvent_lower_bound(H, points)
         if values.max() > best:
