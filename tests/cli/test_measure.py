@@ -276,7 +276,7 @@ def test_help_of_a_measure(call):
     assert "--power <float> Of every entry. Default: 1.0." in words
     assert "--weights X,X,.. Two of them. Default: 0.3,0.1." in words
     assert "--rows <int> How many; None: all." in words
-    assert "--squared --no-squared <bool> Whether the norm is squared. Default: False." in words
+    assert "--squared --no-squared Whether the norm is squared. Default: False." in words
     assert "--input FILE A vector [of n]. A file .npy" in words
     assert "FILE.py:CLASS (this runs the file's code)" in words
     assert "--json" in words

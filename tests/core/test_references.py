@@ -77,8 +77,8 @@ def has_its_form(entry):
     family = re.sub(r"\W", "", entry.authors[0].split(",")[0].split("-")[0]).lower()
     assert entry.key.startswith(f"{family}{entry.year}")
     assert all(re.fullmatch(r"[^,{}]+, [^,{}]+", author) for author in entry.authors)
-    assert re.fullmatch(r"(\d+--\d+)?", entry.pages)
-    if entry.pages:
+    assert re.fullmatch(r"(\d+--\d+|Article \d+)?", entry.pages)
+    if "--" in entry.pages:
         first, last = map(int, entry.pages.split("--"))
         assert 0 < first < last
     assert re.fullmatch(r"(10\.\d{4,}/\S+)?", entry.doi)

@@ -212,7 +212,7 @@ def test_names_of_bars_find_room():
     for names, angle in (["ab", *["a long name"] * 5], 32), ([f"a long name {i}" for i in range(6)], 60):
         written = drawn(bars(names, [1.0] * 6))
         assert set(names) <= set(texts(written))  # the first has the least room to its left
-        assert sum(f"rotate(-{angle}" in (node.get("transform") or "") for node in written.iter(f"{SVG}text")) >= 6
+        assert sum(f"rotate({360 - angle}" in (node.get("transform") or "") for node in written.iter(f"{SVG}text")) >= 6
 
 
 EMPTY = [
