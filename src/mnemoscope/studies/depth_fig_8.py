@@ -67,7 +67,7 @@ STUDY = declared(Study(
                   "patience": 1},
         "laptop": {"sizes": {"recurrent": ((1, 10), (1, 19), (2, 10), (2, 19)),
                              "depth": ((1, 19), (1, 60), (2, 19), (4, 19), (4, 60)), "2rnn": ((1, 5),)},
-                   "seeds": 2, "epochs": 80, "patience": 80},
+                   "seeds": 2, "epochs": 150, "patience": 150},
         "paper": {"sizes": {"recurrent": _PAPER, "depth": _PAPER, "2rnn": ((1, 5), (1, 10))}, "seeds": 5,
                   "epochs": 1000, "patience": 400},
     },

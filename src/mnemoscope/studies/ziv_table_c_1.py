@@ -49,7 +49,7 @@ STUDY = declared(Study(
     scales={
         "smoke": {"side": 7, "divided": 16, "units": 300, "rates": (1e-3,), "seeds": 1, "iterations": 6,
                   "validate_every": 3, "held_out": (10, 10), "stand_in": True},
-        "laptop": {"side": 14, "divided": 4, "units": 768, "rates": (1e-3,), "seeds": 1, "iterations": 1000,
+        "laptop": {"side": 14, "divided": 4, "units": 768, "rates": (1e-3,), "seeds": 3, "iterations": 1000,
                    "validate_every": 250, "held_out": (5000, 10_000), "stand_in": False},
         "paper": {"side": 28, "divided": 1, "units": 768, "rates": (1e-3, 1e-4, 1e-5), "seeds": 3,
                   "iterations": 100_000, "validate_every": 1000, "held_out": (5000, 10_000), "stand_in": False},

@@ -50,10 +50,16 @@ class _Card:
 
 def facts_of(outcomes: Sequence[Outcome]) -> dict[str, str]:
     """Return what a page says of its runs: how many, how long, on what, when."""
-    seconds, known = _seconds(outcomes)
-    processor = "" if known is None else f" ({duration(known)} of processor time)"
-    told = {"runs": f"{len(outcomes)} in {duration(seconds)} of computing{processor}"}
+    told = {"runs": f"{len(outcomes)} in {_took(*_seconds(outcomes))}"}
     return told | {name: str(value) for name, value in environment_facts().items()}
+
+
+def _took(seconds: float, processor: float | None) -> str:
+    """Say what runs took by the processor, which is what the clock shows on an idle machine, and by the clock."""
+    if processor is None:
+        return f"{duration(seconds)} by the clock"
+    busy = ", beside other work" if seconds > 1.5 * processor else ""
+    return f"{duration(processor)} of processor time ({duration(seconds)} by the clock{busy})"
 
 
 def _seconds(outcomes: Sequence[Outcome]) -> tuple[float, float | None]:
