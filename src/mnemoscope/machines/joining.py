@@ -1,4 +1,4 @@
-"""Joining of a Ray cluster: the one that is meant, or one line that says why that cannot be."""
+"""Ways into a Ray cluster: the one that is meant is joined, or one line says why it cannot be."""
 
 from __future__ import annotations
 

@@ -114,11 +114,11 @@ def _kept(probe: Probe) -> list[str]:
     """Return the tensors on a module that one call for a single step writes, where it takes such a call."""
     held = [tensor for _, tensor in probe.module.named_buffers() if tensor.dim() == 2]
     for width in dict.fromkeys([probe.advice.input_size or 1, *(size for each in held for size in each.shape)]):
-        twin = copy.deepcopy(probe.module).eval()
-        before = {name: tensor.clone() for name, tensor in _held(twin).items()}
         try:
-            twin(torch.randn(probe.batch, width, device=probe.device))
-        except Exception:  # the module's own forward may raise anything
+            twin = copy.deepcopy(probe.module).eval()
+            before = {name: tensor.clone() for name, tensor in _held(twin).items()}
+            twin(torch.ones(probe.batch, width, device=probe.device))
+        except Exception:  # copies and the module's own forward may raise anything
             continue
         after = _held(twin)
         return [name for name in after if name not in before or not torch.equal(after[name], before[name])]
