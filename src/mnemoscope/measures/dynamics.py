@@ -33,7 +33,7 @@ _SIZES = (-3, 2)
 _PROBE_STEPS = 8
 
 ROOM = 400
-"""Steps for which a memory that grows has room in a measure, where its network says nothing of a capacity."""
+"""Steps for which a memory that grows has room in a measure that does not need more, where its network names no capacity."""
 
 _ROWS = 2**22
 """Numbers of the cotangents that are pulled back in one call."""
@@ -150,6 +150,16 @@ class Dynamics:
         like = self.flatten(self.network.init_state(1))
         return {"device": like.device, "dtype": like.dtype}
 
+    def with_room(self, steps: int) -> Dynamics:
+        """Return them with room for so many steps, where the memory grows and its network says nothing of a capacity."""
+        if not self.network.grows or (self.network.capacity or 0) >= steps:
+            return self
+        if getattr(self.original, "capacity", None) is not None:
+            return self
+        twin = copy.deepcopy(self.network)
+        twin.capacity = steps
+        return replace(self, network=twin, step=_flat_step(twin), known={})
+
     def start(self, batch: int) -> State:
         """Return the state before the first input."""
         return self.network.init_state(batch)
@@ -176,9 +186,12 @@ class Dynamics:
 
     def readout(self) -> Float[Tensor, "units size"]:
         """Return the matrix that picks `readout_state` from the flat state; the identity for most networks."""
-        size = self.size
-        memory.require(f"{self.what} of a state of {size:,} numbers", 16 * size * size, "a smaller network would fit")
-        return torch.eye(size, **self.factory)[self.read]
+        size, units = self.size, len(self.read)
+        needed = 16 * units * size
+        memory.require(f"{self.what} of a state of {size:,} numbers", needed, "a smaller network would fit")
+        rows = torch.zeros(units, size, **self.factory)
+        rows[torch.arange(units), self.read] = 1
+        return rows
 
     # Going forward ----------------------------------------------------------------------------------
 

@@ -393,6 +393,8 @@ def gradient_norms(
     given = None if inputs is None else _inputs(inputs, flow)
     steps = positive_int("horizon", horizon) if given is None else given.shape[0]
     count = positive_int("trajectories", trajectories) if given is None else given.shape[1]
+    before = 0 if washout == 0 else positive_int("washout", washout)
+    flow = flow.with_room(2 * before + steps)
     _COST.require_end(_WHAT, S=flow.size, T=steps, B=count)
     with few_threads(flow.size):
         path = drive(
@@ -400,7 +402,7 @@ def gradient_norms(
             steps=steps,
             trajectories=count,
             scale=non_negative("scale", scale),
-            washout=0 if washout == 0 else positive_int("washout", washout),
+            washout=before,
             generator=generator,
             inputs=given,
         )

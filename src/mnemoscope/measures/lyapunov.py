@@ -246,15 +246,17 @@ def lyapunov_exponents(
     [-1. -2.]
     """
     flow = Dynamics.of(network, _WHAT, device=device, inputs=inputs)
+    steps, skipped = positive_int("horizon", horizon), _zero_or_more("transient", transient)
+    before = _zero_or_more("washout", washout)
+    positive_int("trajectories", trajectories)
+    flow = flow.with_room(2 * before + skipped + steps)
     units = len(flow.read)
     wanted = units if count is None else positive_int("count", count)
     if wanted > units:
         raise expected("count", f"at most {units}, the numbers in the state", wanted)
-    steps, skipped = positive_int("horizon", horizon), _zero_or_more("transient", transient)
-    positive_int("trajectories", trajectories)
     with few_threads(flow.size):
-        fixed = constant_jacobians(flow)
-        if fixed is not None and units == flow.size <= _LARGEST:
+        fixed = constant_jacobians(flow) if units == flow.size <= _LARGEST else None
+        if fixed is not None:
             return _of_matrix(fixed.state[0].cpu().numpy(), wanted)
         leading = _LEADING * wanted <= units
         _COST.require_end(_WHAT, S=flow.size, T=skipped + steps, B=trajectories, M=wanted if leading else flow.size)
@@ -264,7 +266,7 @@ def lyapunov_exponents(
             steps=skipped + steps,
             trajectories=trajectories,
             scale=non_negative("scale", scale),
-            washout=_zero_or_more("washout", washout),
+            washout=before,
             generator=generator,
         )
         growth = _backward_growth if leading else _forward_growth

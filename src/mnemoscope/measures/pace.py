@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import torch
 
-from mnemoscope.measures.blocks import blocks_of
+from mnemoscope.measures.blocks import Blocks, blocks_of
 from mnemoscope.measures.dynamics import Dynamics, few_threads
 from mnemoscope.measures.tangent import Tangents
 from mnemoscope.measures.trajectory import Path, affine, drive
@@ -73,6 +73,10 @@ class Pace:
         Whether it is one of the state, at each input.
     falls_apart
         Whether its state does, into blocks that the network declares.
+    steady
+        Whether these go over into each other alike at every input.
+    read
+        Numbers of the state that a readout sees; None: all of them.
     load
         Seconds on the clock for one of the processor, at this moment: above 1 where others are at work.
     """
@@ -84,6 +88,8 @@ class Pace:
     linear: bool
     gated: bool = False
     falls_apart: bool = False
+    steady: bool = False
+    read: int | None = None
     load: float = 1.0
 
     def lags(self, share: float, longest: float, every: int = 16) -> float:
@@ -109,7 +115,15 @@ def pace_of(network: Dynamics) -> Pace | None:
             )
             load = _load()
             found = _step(flow, load), _pull(path, load), _arithmetic(load), _fading(flow), affine(flow)
-            return Pace(*found, gated=affine(flow, held=True), falls_apart=blocks_of(flow) is not None, load=load)
+            blocks = blocks_of(flow)
+            return Pace(
+                *found,
+                gated=affine(flow, held=True),
+                falls_apart=blocks is not None,
+                steady=blocks is not None and _steady(blocks),
+                read=len(flow.read),
+                load=load,
+            )
     except Exception:  # a stranger's step may raise anything: then times are those of a common network of its size
         return None
 
@@ -169,6 +183,12 @@ def _load() -> float:
     while time.thread_time() - processor < _LOOK:
         math.sqrt(2.0)
     return max(1.0, (time.perf_counter() - clock) / _LOOK)
+
+
+def _steady(blocks: Blocks) -> bool:
+    x = torch.linspace(-1, 1, 4, **blocks.flow.factory)[:, None].expand(4, blocks.flow.input_size)
+    transitions = blocks.transitions(x, blocks.flow.start(4))
+    return bool(torch.equal(transitions, transitions[:1].expand_as(transitions)))
 
 
 def _fading(flow: Dynamics) -> float:

@@ -19,7 +19,7 @@ from mnemoscope.measures.dynamics import Dynamics, few_threads
 from mnemoscope.measures.inputs import task_inputs
 from mnemoscope.measures.operator import Stateless, Values, can_push, dense_values, factored_values, step_runner
 from mnemoscope.measures.registry import Cost, measure
-from mnemoscope.measures.trajectory import constant_jacobians, drive
+from mnemoscope.measures.trajectory import affine, drive
 from mnemoscope.nn.ops.gates import hold_gates
 
 if TYPE_CHECKING:
@@ -271,7 +271,7 @@ def effective_state_size(
     declared = held is not None and held.any
     if gates == "held" and not declared:
         raise UserError(f"{_WHAT} with gates='held' needs a network that declares gates, and this one declares none")
-    exact = isinstance(subject, Dynamics) and constant_jacobians(subject) is not None
+    exact = isinstance(subject, Dynamics) and affine(subject)
     ranks, middle = _ranks(values, tolerance), _middle(places)
     each = ranks[middle].double().mean(0)
     return EffectiveStateSize(

@@ -152,7 +152,8 @@ def _phases(dynamics: Dynamics, states: list[State], generator: torch.Generator)
 def constant_jacobians(dynamics: Dynamics) -> Jacobians | None:
     """Return the derivatives of a step that are the same everywhere, or None where they differ: no linear network.
 
-    They are compared at states that occur: under inputs of sizes from 0.001 to 100, and as the network gives them.
+    They are compared at states that occur: under inputs of sizes from 0.001 to 100, and as the network gives them. A
+    memory that grows has none: it writes to another place at every step.
     """
     if "constant" not in dynamics.known:
         dynamics.known["constant"] = _constant_jacobians(dynamics)
@@ -161,6 +162,8 @@ def constant_jacobians(dynamics: Dynamics) -> Jacobians | None:
 
 
 def _constant_jacobians(dynamics: Dynamics) -> Jacobians | None:
+    if dynamics.network.grows:
+        return None
     generator = torch.Generator().manual_seed(0)
     if dynamics.size > _COMPARED:
         # Several Jacobians of a large state do not fit: that it is linear is seen from its values, then one is enough.
@@ -183,8 +186,10 @@ def affine(dynamics: Dynamics, *, held: bool = False) -> bool:
     """Whether f is affine: f of a midpoint is the midpoint of f, between states that occur and inputs of many sizes.
 
     A midpoint of two states is a state, also where the numbers of a state have to sum to one. With the input `held` it
-    is asked of the state alone.
+    is asked of the state alone. A memory that grows never is: it writes to another place at every step.
     """
+    if dynamics.network.grows:
+        return False
     generator = torch.Generator().manual_seed(0)
     (x, state), (other_x, other) = dynamics.probes(16, generator), dynamics.probes(16, generator)
     other_x = x if held else other_x

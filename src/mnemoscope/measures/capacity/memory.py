@@ -165,19 +165,22 @@ _CHANCE = 1e-3
 
 def _paced(n: Mapping[str, float], pace: Pace) -> float:
     """Return seconds: of the driven steps, of factoring what is read, and of the products of past inputs."""
-    whole, samples = int(n["S"]), n["P"]
-    size = read_of(whole, int(n["sums"] or 0) or None)
-    if pace.linear and pace.falls_apart:
+    whole, scales = int(n["S"]), n["scales"] or ()
+    read = pace.read or whole
+    if pace.steady:
         return 0.02 + 2 * whole * pace.pull.each
-    if pace.linear and whole <= MOST_LINEAR_UNITS:
+    if pace.linear and read == whole <= MOST_LINEAR_UNITS:
         return whole * pace.pull.each + 1e-8 * whole**3 * pace.arithmetic
-    longest = n["lag"] or min(2 * size, 512)
+    size = read_of(read, int(n["sums"] or 0) or None)
+    samples = int(n["samples"] or samples_for(size)) * (1 + len(scales))
+    longest = int(n["lag"] or min(2 * size, 512))
+    most = number_of_products(int(n["degree"]), longest)
     drive = (longest + 100 + samples / SEQUENCES) * pace.step(SEQUENCES)
     if size <= QR:
-        factors, products = 5e-10 * samples * size**2, n["M"]
+        factors, products = 5e-10 * samples * size**2, most
     else:
         holds = pace.lags(_CHANCE, longest) >= longest
-        factors, products = 9e-11 * samples * size**2 + 4e-10 * size**3, n["M"] if holds else min(n["M"], _TRIED)
+        factors, products = 9e-11 * samples * size**2 + 4e-10 * size**3, most if holds else min(most, _TRIED)
     return 0.05 + drive + pace.arithmetic * (factors + 1.4e-10 * samples * size * products) + 6e-9 * samples * products
 
 

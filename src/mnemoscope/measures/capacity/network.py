@@ -135,10 +135,10 @@ def network_simulator(dynamics: Dynamics, direction: Any, read: str) -> Simulato
         inputs: Float[np.ndarray, "time batch"], unread: int, sums: int | None = None
     ) -> Float[np.ndarray, "read batch units"]:
         x = torch.as_tensor(inputs, **dynamics.factory)[..., None] * along
-        drive = _outputs if read == "output" else _states
-        found = dynamics.guarded(lambda: _read(drive(dynamics, x), len(x), unread, sums))
+        flow, drive = dynamics.with_room(len(x)), _outputs if read == "output" else _states
+        found = flow.guarded(lambda: _read(drive(flow, x), len(x), unread, sums))
         # States may have left the numbers before the first is read: gone through again, they say where, and from what.
-        return _finite(found.cpu().numpy(), unread, lambda steps: dynamics.drive(x[:steps], dynamics.start(x.shape[1])))
+        return _finite(found.cpu().numpy(), unread, lambda steps: flow.drive(x[:steps], flow.start(x.shape[1])))
 
     return simulate
 

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 import scipy.linalg
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 __all__ = ["GramReadout", "Linear", "Readout"]
 
@@ -77,7 +77,8 @@ class Readout:
 
     def __init__(self, states: Float[np.ndarray, "parts samples units"], regularisation: float) -> None:
         self.samples: int = states.shape[1]
-        centred = states - states.mean(axis=(0, 1))
+        scaled = np.ldexp(states, -_exponents(states))
+        centred = scaled - scaled.mean(axis=(0, 1))
         spread = centred.std(axis=(0, 1))
         centred /= np.where(spread > 0, spread, 1.0)
         ones = np.ones((*states.shape[:2], 1))
@@ -144,6 +145,7 @@ class GramReadout:
         self.states, self.parts = states, parts
         self.rows: list[Float[np.ndarray, "samples units"]] = []
         self.samples: int = states.shape[0] * states.shape[1] // parts
+        np.ldexp(states, -_exponents(states), out=states)
         states -= states.mean(axis=(0, 1))
         spread = np.sqrt(np.einsum("tbu,tbu->u", states, states) / (states.shape[0] * states.shape[1]))
         states /= np.where(spread > 0, spread, 1.0)
@@ -222,6 +224,12 @@ class GramReadout:
         return _shares(targets, left, self.leverages)
 
 
+def _exponents(states: Float[np.ndarray, "some samples units"]) -> Int[np.ndarray, " units"]:
+    """Return the power of two just above each unit's largest state: over it, which is exact, no square overflows."""
+    largest = np.maximum(states.max(axis=(0, 1)), -states.min(axis=(0, 1)))
+    return np.asarray(np.frexp(largest)[1])
+
+
 def _factor(
     gram: Float[np.ndarray, "n n"], floor: float, ridge: Float[np.ndarray, "n n"] | None = None
 ) -> Float[np.ndarray, "n n"]:
@@ -246,12 +254,17 @@ def _solve(factor: Float[np.ndarray, "n n"], columns: Float[np.ndarray, "n k"]) 
 
 
 def _largest(gram: Float[np.ndarray, "n n"]) -> float:
-    """Return the largest eigenvalue of a Gram matrix, from below, to a few parts in a hundred."""
+    """Return the largest eigenvalue of a Gram matrix, from below, to a few parts in a hundred; one where all are zero.
+
+    States that never change tell nothing, whatever the ridge.
+    """
     vector = np.random.default_rng(0).normal(size=len(gram))
     size = 1.0
     for _ in range(24):
         vector = gram @ (vector / np.linalg.norm(vector))
         size = float(np.linalg.norm(vector))
+        if size == 0:
+            return 1.0
     return size
 
 

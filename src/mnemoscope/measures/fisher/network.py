@@ -141,7 +141,7 @@ def network_fisher_memory(
     steps = positive_int("longest", longest) if horizon is None else positive_int("horizon", horizon)
     count, spread = positive_int("trajectories", trajectories), non_negative("scale", scale)
     before = 0 if washout == 0 else positive_int("washout", washout)
-    flow = Dynamics.of(network, WHAT, device=device, inputs=inputs)
+    flow = Dynamics.of(network, WHAT, device=device, inputs=inputs).with_room(steps + 2 * before)
     along = None if direction is None else _direction(direction, flow.input_size)
     with few_threads(flow.size):
         blocks, driven = blocks_of(flow), Driven(count, spread, before, seed)
@@ -163,7 +163,7 @@ def network_fisher_memory(
             washout=before,
             generator=generator,
         )
-        shape = with_activity(path, kind) if isinstance(kind, str) else white(flow.readout())
+        shape = with_activity(path, kind) if isinstance(kind, str) else white(flow)
         if blocks is not None and kind == "relative" and flow.size > DENSE and shape.everywhere:
             return _of_blocks(Rescaled.of(blocks, shape.scale), along, kind, horizon, steps, driven)
         asked = _Asked(path, shape, along, kind, horizon, steps, linear)

@@ -13,7 +13,7 @@ from torch.utils._pytree import tree_leaves
 
 from mnemoscope.core.arrays import positive
 from mnemoscope.core.errors import UserError, expected
-from mnemoscope.measures.dynamics import Jacobians
+from mnemoscope.measures.dynamics import Dynamics, Jacobians
 from mnemoscope.measures.trajectory import Path
 from mnemoscope.nn.state import State
 
@@ -40,20 +40,24 @@ def check_noise(value: Any) -> float | str:
 class Noise:
     r"""Covariance :math:`L L^\top` of the noise on those units that are read out.
 
-    Everything is said in units in which the noise is white: y = L^-1 R h, with R the rows that are read out. There
-    L = diag(scale) (1 + U diag(gains) U^T), so that neither L nor its inverse is ever a matrix.
+    Everything is said in units in which the noise is white: y = L^-1 R h, where R picks the units that are read out
+    and L = diag(scale) (1 + U diag(gains) U^T), so that neither L, its inverse nor R is ever a matrix: that of a memory
+    of thousands of numbers would be multiplied with at every step.
 
     Attributes
     ----------
-    rows
-        R.
+    places
+        Where in the state each unit with noise stands.
+    size
+        Numbers in the state.
     scale
         Standard deviation of the noise on each unit, but for what is shared.
     shared, gains
         U and the gains of noise that units share; none where it is independent.
     """
 
-    rows: Float[Tensor, "units size"]
+    places: Int[Tensor, " units"]
+    size: int
     scale: Float[Tensor, " units"]
     shared: Float[Tensor, "units rank"] | None = None
     gains: Float[Tensor, " rank"] | None = None
@@ -61,22 +65,17 @@ class Noise:
     @property
     def units(self) -> int:
         """Units with noise."""
-        return self.rows.shape[0]
+        return len(self.places)
 
     @cached_property
     def everywhere(self) -> bool:
         """Whether every number of the state has noise, in its own place."""
-        return self.rows.shape[0] == self.rows.shape[1] and torch.equal(self.rows, torch.eye(self.units).to(self.rows))
+        return self.units == self.size and torch.equal(self.places, torch.arange(self.size).to(self.places))
 
-    @cached_property
-    def places(self) -> Int[Tensor, " units"] | None:
-        """Where in the state each unit with noise stands; None where a row of R is more than one number of it.
-
-        A memory of thousands of numbers would else be multiplied by a matrix of its square at every step.
-        """
-        taken = self.rows != 0
-        alone = (taken.sum(1) == 1).all() & (taken.sum(0) <= 1).all() & (self.rows.sum(1) == 1).all()
-        return self.rows.argmax(1) if alone else None
+    @property
+    def rows(self) -> Float[Tensor, "units size"]:
+        """R, of a state that is small enough for matrices."""
+        return self._placed(torch.eye(self.units).to(self.scale))
 
     def read(self, states: Float[Tensor, "*any size"]) -> Float[Tensor, "*any units"]:
         """Return L^-1 R h."""
@@ -95,16 +94,12 @@ class Noise:
         return self._mixed(self._picked(states) * self.scale, inverse=False)
 
     def _picked(self, states: Tensor) -> Tensor:
-        if self.everywhere:
-            return states
-        return states @ self.rows.mT if self.places is None else states[..., self.places]
+        return states if self.everywhere else states[..., self.places]
 
     def _placed(self, units: Tensor) -> Tensor:
         if self.everywhere:
             return units
-        if self.places is None:
-            return units @ self.rows
-        return units.new_zeros(*units.shape[:-1], self.rows.shape[1]).index_copy_(-1, self.places, units)
+        return units.new_zeros(*units.shape[:-1], self.size).index_copy_(-1, self.places, units)
 
     def _mixed(self, values: Tensor, *, inverse: bool) -> Tensor:
         if self.shared is None or self.gains is None:
@@ -118,9 +113,9 @@ class Noise:
         return Jacobians(state, self.read(jacobians.input.mT).mT)
 
 
-def white(rows: Float[Tensor, "units size"]) -> Noise:
+def white(flow: Dynamics) -> Noise:
     """Return noise of variance one on every unit that is read out."""
-    return Noise(rows, rows.new_ones(rows.shape[0]))
+    return Noise(flow.read, flow.size, torch.ones(len(flow.read), **flow.factory))
 
 
 def with_activity(path: Path, kind: str) -> Noise:
@@ -136,8 +131,7 @@ def with_activity(path: Path, kind: str) -> Noise:
         average their noise away.
     """
     flow = path.dynamics
-    rows = flow.readout()
-    active = torch.stack([flow.flatten(state) for state in path.states]).flatten(0, 1) @ rows.mT
+    active = torch.stack([flow.flatten(state)[:, flow.read] for state in path.states]).flatten(0, 1)
     centred = active - active.mean(0)
     groups = unit_groups(flow.network.readout_state(flow.start(1)))
     variance = _by_unit(centred.square().mean(0), groups)
@@ -146,13 +140,13 @@ def with_activity(path: Path, kind: str) -> Noise:
         raise UserError(f"{flow.what} with noise={kind!r} needs units that move, and all are constant")
     scale = variance[moving].sqrt()
     if kind == "relative":
-        return Noise(rows[moving], scale)
+        return Noise(flow.read[moving], flow.size, scale)
     # In units of their own deviation the covariance is Y^T Y: 0.1 + 0.9 Y^T Y has the directions of Y.
     samples = (centred[:, moving] / scale) / len(centred) ** 0.5
     size, shared = _directions(samples)
     own = (1 - _SHARED) ** 0.5
     gains = (1 + _SHARED / (1 - _SHARED) * size).sqrt() - 1
-    return Noise(rows[moving], own * scale, shared, gains)
+    return Noise(flow.read[moving], flow.size, own * scale, shared, gains)
 
 
 def _directions(samples: Float[Tensor, "samples units"]) -> tuple[Tensor, Tensor]:

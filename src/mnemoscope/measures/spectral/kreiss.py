@@ -30,6 +30,8 @@ Crossings = Callable[[float], Float[np.ndarray, " m"]]
 
 _ON_CIRCLE = 1e-6
 _ROUNDS = 30
+_SLACK = 1e-12
+"""Relative precision of a numerical radius."""
 
 
 @dataclass(frozen=True)
@@ -95,10 +97,12 @@ def _climb(value: Value, angle: float, reach: float, best: float, slack: float) 
 
 
 def numerical_radius(W: Inexact[np.ndarray, "n n"]) -> float:
-    """Return the largest |x* W x| over unit vectors x."""
+    """Return the largest |x* W x| over unit vectors x, which lies between the spectral radius and the spectral norm."""
     n, identity = len(W), np.eye(len(W))
-    if not W.any():
-        return 0.0
+    eigenvalues = np.linalg.eigvals(W)
+    radius, size = float(np.abs(eigenvalues).max()), spectral_norm(W)
+    if size <= radius * (1 + _SLACK):
+        return min(radius, size)
 
     def value(angle: float) -> float:
         turned = np.exp(1j * angle) * W
@@ -110,8 +114,8 @@ def numerical_radius(W: Inexact[np.ndarray, "n n"]) -> float:
         right = np.block([[identity, zero], [zero, W]])
         return _angles(left, right)
 
-    starts = np.concatenate([np.linspace(0, 2 * math.pi, 8, endpoint=False), -np.angle(np.linalg.eigvals(W))[:8]])
-    return highest(value, crossings, starts, 1e-12).value
+    starts = np.concatenate([np.linspace(0, 2 * math.pi, 8, endpoint=False), -np.angle(eigenvalues)[:8]])
+    return highest(value, crossings, starts, _SLACK).value
 
 
 def resolvent(upper: Inexact[np.ndarray, "n n"], z: complex) -> Inexact[np.ndarray, "n n"]:
@@ -178,7 +182,12 @@ class Kreiss:
 
 
 def kreiss_constant(
-    W: Any, form: SchurForm | None = None, kind: Stability | None = None, tolerance: float = 1e-6
+    W: Any,
+    form: SchurForm | None = None,
+    kind: Stability | None = None,
+    tolerance: float = 1e-6,
+    *,
+    reach: float | None = None,
 ) -> Kreiss:
     r"""Return the Kreiss constant of a matrix.
 
@@ -198,6 +207,8 @@ def kreiss_constant(
         Its Schur form, and what its powers do, where they are known.
     tolerance
         Relative gap that the certificate may leave. The value itself comes from a local maximiser, at full precision.
+    reach
+        Its numerical radius, where it is known.
 
     References
     ----------
@@ -213,7 +224,7 @@ def kreiss_constant(
     kind = stability(W, form) if kind is None else kind
     if not kind.bounded:
         return Kreiss(math.inf, complex(math.inf), math.inf, 15)
-    reach = numerical_radius(W)
+    reach = numerical_radius(W) if reach is None else reach
     if kind.is_one(reach, len(W)):
         return Kreiss(1.0, complex(math.inf), 1.0, 15)
     return _Search(W, form, kind, reach, tolerance).run()

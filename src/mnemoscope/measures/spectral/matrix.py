@@ -327,7 +327,8 @@ def spectrum_of(source: StateMatrix, tolerance: float | None, horizon: int, angl
     form = schur_form(W)
     normal = normality(W, form, source.rounding)
     kind = stability(W, form, normal.eigenvalues, source.rounding)
-    kreiss = kreiss_constant(W, form, kind, gap)
+    reach = numerical_radius(W)
+    kreiss = kreiss_constant(W, form, kind, gap, reach=reach)
     growth = amplification(W, kind)
     size = frobenius(W)
     shown = form if source.theta is None else SchurForm(*source.theta, form.upper, False)
@@ -351,7 +352,7 @@ def spectrum_of(source: StateMatrix, tolerance: float | None, horizon: int, angl
         amplification_exact=growth.exact,
         transient=power_norms(W, steps),
         numerical_abscissa=float(np.linalg.eigvalsh(symmetric)[-1]),
-        numerical_radius=numerical_radius(W),
+        numerical_radius=reach,
         schur=shown.lower,
         basis=shown.basis,
         subdiagonals=shown.subdiagonals(),

@@ -72,11 +72,12 @@ class Transition(nn.Module, ABC):
         """Say whether `matrix` is in the set, to half the digits of its type."""
 
     def forward(self, *parameters: Tensor) -> Inexact[Tensor, "n n"]:
-        """Return V; from 16-bit parameters it is computed in float32 and rounded once."""
+        """Return V; from 16-bit parameters it is computed in float32 and rounded once, where it is real."""
         dtype = parameters[0].dtype
         if dtype.itemsize >= 4:
             return self.map(*parameters)
-        return self.map(*(p.float() for p in parameters)).to(dtype)
+        made = self.map(*(p.float() for p in parameters))
+        return made if made.is_complex() else made.to(dtype)
 
     def multiply(self, h: Inexact[Tensor, "*batch n"], *parameters: Tensor) -> Inexact[Tensor, "*batch n"]:
         """Return V h for every row of `h`, without building V where that is cheaper."""
