@@ -283,7 +283,8 @@ class Prime(Ring):
         if a.ndim > 2 or b.ndim > 2:
             return np.ascontiguousarray(np.swapaxes(self._combined(right, a), -1, -2))
         out = np.empty((a.shape[0], b.shape[1]), dtype=np.uint64)
-        step = max(1, _BLOCK // max(1, *b.shape))
+        width = max(1, *b.shape)
+        step = max(1, _BLOCK // width, width // 8)  # a large matrix is read once for each block of rows
         for start in range(0, a.shape[0], step):
             out[start : start + step] = self._combined(right, a[start : start + step]).T
         return out

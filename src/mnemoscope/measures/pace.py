@@ -17,6 +17,7 @@ from mnemoscope.measures.blocks import Blocks, blocks_of
 from mnemoscope.measures.dynamics import Dynamics, few_threads
 from mnemoscope.measures.tangent import Tangents
 from mnemoscope.measures.trajectory import Path, affine, drive
+from mnemoscope.nn.recurrent import Recurrent
 
 __all__ = ["Line", "Pace", "pace_of"]
 
@@ -25,8 +26,8 @@ _COTANGENTS = 16
 _REPEATS, _ENOUGH = 8, 0.03
 """Calls of each kind at the least, and seconds after which these are enough."""
 
-_STEPS = 64
-"""Steps over which cotangents are followed back."""
+_STEPS = 160
+"""Steps over which cotangents are followed back: what fades slowly is seen when the rest is gone."""
 
 _PATIENCE = 1.0
 """Seconds that following them may take, or calls of one kind."""
@@ -77,6 +78,10 @@ class Pace:
         Whether these go over into each other alike at every input.
     read
         Numbers of the state that a readout sees; None: all of them.
+    maps
+        Seconds of computing the matrices that are functions of parameters.
+    multiplied
+        Weights of a network that is a polynomial of weights and inputs, and so evaluated exactly; zero for others.
     load
         Seconds on the clock for one of the processor, at this moment: above 1 where others are at work.
     """
@@ -90,6 +95,8 @@ class Pace:
     falls_apart: bool = False
     steady: bool = False
     read: int | None = None
+    maps: float = 0.0
+    multiplied: int = 0
     load: float = 1.0
 
     def lags(self, share: float, longest: float, every: int = 16) -> float:
@@ -122,6 +129,8 @@ def pace_of(network: Dynamics) -> Pace | None:
                 falls_apart=blocks is not None,
                 steady=blocks is not None and _steady(blocks),
                 read=len(flow.read),
+                maps=_maps(flow.network, load),
+                multiplied=_multiplied(flow.network),
                 load=load,
             )
     except Exception:  # a stranger's step may raise anything: then times are those of a common network of its size
@@ -185,6 +194,17 @@ def _load() -> float:
     return max(1.0, (time.perf_counter() - clock) / _LOOK)
 
 
+def _maps(network: Recurrent, load: float) -> float:
+    if not hasattr(network, "weights"):  # a stranger's
+        return 0.0
+    with torch.enable_grad():  # without gradients they would be kept from before
+        return _seconds(network.weights, load=load)[0]
+
+
+def _multiplied(network: Recurrent) -> int:
+    return sum(each.numel() for each in network.parameters()) if getattr(network, "polynomial", False) else 0
+
+
 def _steady(blocks: Blocks) -> bool:
     x = torch.linspace(-1, 1, 4, **blocks.flow.factory)[:, None].expand(4, blocks.flow.input_size)
     transitions = blocks.transitions(x, blocks.flow.start(4))
@@ -192,7 +212,7 @@ def _steady(blocks: Blocks) -> bool:
 
 
 def _fading(flow: Dynamics) -> float:
-    """Return the rate at which a cotangent shrinks over the second half of some steps back, as many as are quick."""
+    """Return the rate at which a cotangent shrinks over the last third of some steps back, as many as are quick."""
     generator = torch.Generator().manual_seed(0)
     path = drive(flow, steps=_STEPS, trajectories=1, scale=1.0, washout=8, generator=generator)
     tangents, logs, total = Tangents(path, keep=False), [], 0.0
@@ -207,5 +227,5 @@ def _fading(flow: Dynamics) -> float:
         logs.append(total)
         if time.perf_counter() - begin > _PATIENCE:
             break
-    half = len(logs) // 2
-    return (logs[half - 1] - logs[-1]) / max(len(logs) - half, 1)
+    first = 2 * len(logs) // 3
+    return (logs[first - 1] - logs[-1]) / max(len(logs) - first, 1)

@@ -156,7 +156,7 @@ _COST = Cost(
     memory="T S",
     sizes={"T": lambda given: max(given["lengths"]), "R": lambda given: given["repeats"] + 2},
     letters={"R": "passes"},
-    paced=lambda n, pace: n["R"] * n["T"] * (pace.step.base / 3 + pace.step.each),
+    paced=lambda n, pace: n["R"] * n["T"] * (pace.step.base / 3 + pace.step.each) + 5 * pace.maps,
 )
 
 

@@ -167,7 +167,7 @@ _COST = Cost(
     sizes={"T": lambda known: sum(known["lengths"]), "K": lambda known: len(known["dtypes"])},
     letters={"K": "number types"},
     # Forward and back in two forms at least, with the gradients of weights.
-    paced=lambda n, pace: 15 * n["K"] * n["T"] * pace.step.base + 0.05,
+    paced=lambda n, pace: 15 * n["K"] * n["T"] * pace.step.base + 15 * n["K"] * pace.maps + 0.05,
 )
 
 

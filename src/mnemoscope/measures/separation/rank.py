@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -41,6 +41,7 @@ from mnemoscope.nn.sequence import SequenceNetwork
 from mnemoscope.theory.formulas.separation import separation_lower, separation_upper
 
 if TYPE_CHECKING:
+    from mnemoscope.measures.pace import Pace
     from mnemoscope.report import chart
 
 __all__ = ["SeparationRank", "separation_rank"]
@@ -169,13 +170,19 @@ class SeparationRank(Result):
 _OUTPUTS = 128
 """Outputs over which a mean is taken at the most: of more, evenly spaced ones."""
 
+def _paced(n: Mapping[str, float], pace: Pace) -> float:
+    """Return seconds: every sequence ends with a step of its own, and half as many lead there; twice modulo primes."""
+    sequences = n["G"] ** 2
+    steps = 1.5 * sequences * (pace.step.each + 2e-9 * pace.multiplied * pace.arithmetic)
+    return steps + 2e-8 * n["G"] ** 3 + 2e-6 * sequences + pace.maps + 0.05
+
+
 _COST = Cost(
     time={"G^2 S^2": 1.1e-10, "G^3": 2e-9, "G^2": 1e-6},
     memory="G^2",
     sizes={"G": lambda given: grid_side(given["templates"], given["d"], given["horizon"])},
     letters={"G": "rows of the grid, K^(T/2) for K templates"},
-    # Every sequence ends with a step of its own, and half as many steps lead there.
-    paced=lambda n, pace: 1.5 * n["G"] ** 2 * pace.step.each + 2e-8 * n["G"] ** 3 + 2e-6 * n["G"] ** 2 + 0.05,
+    paced=_paced,
 )
 
 

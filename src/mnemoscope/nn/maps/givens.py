@@ -12,6 +12,7 @@ from torch import Tensor
 
 from mnemoscope.core.errors import expected
 from mnemoscope.nn.maps.base import Transition, is_orthogonal
+from mnemoscope.nn.maps.rotations import rotations
 
 __all__ = ["Givens"]
 
@@ -27,13 +28,13 @@ class Givens(Transition):
     orthogonal_parameters = (0,)
     signs: Tensor
 
-    def __init__(self, size: int, rotations: int) -> None:
+    def __init__(self, size: int, count: int) -> None:
         super().__init__(size)
-        if isinstance(rotations, bool) or not isinstance(rotations, int) or not 1 <= rotations <= size:
-            raise expected("rotations", f"an integer from 1 to hidden_size = {size}", rotations)
-        self.rotations = rotations
+        if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= size:
+            raise expected("rotations", f"an integer from 1 to hidden_size = {size}", count)
+        self.rotations = count
         self.register_buffer("signs", torch.ones(size))
-        self._layers = [(k % 2, (size - k % 2) // 2) for k in range(rotations)]  # first unit, pairs
+        self._layers = tuple((k % 2, (size - k % 2) // 2) for k in range(count))  # first unit, pairs
 
     @property
     def shapes(self) -> tuple[tuple[int, ...], ...]:
@@ -47,8 +48,7 @@ class Givens(Transition):
 
     def map(self, *parameters: Tensor) -> Float[Tensor, "n n"]:
         """Return V, by applying the rotations to the identity."""
-        identity = torch.eye(self.size, dtype=parameters[0].dtype, device=parameters[0].device)
-        return self.multiply(identity, *parameters).mT
+        return self.signs[:, None] * rotations(parameters[0], self._layers, self.size)
 
     def multiply(self, h: Float[Tensor, "*batch n"], *parameters: Tensor) -> Float[Tensor, "*batch n"]:
         """Return V h in O(m n)."""
