@@ -7,8 +7,9 @@ exponent is the slope of ln time against ln S over the sizes at which a part tak
 what theory says of its way at these sizes.
 
 Run ``python benchmarks/profile_scaling.py --write docs/benchmarks``; ``--networks all --hidden 64 256 1024`` takes
-every recurrent network. What the folder has already is kept, unless ``--again``, and ``--seconds N`` begins no further
-network after so many, so that the table can be taken in pieces.
+every recurrent network. What the folder has already is kept, unless ``--again``; with ``--estimates`` its parts are
+estimated anew, and measured only where they had been left out. ``--seconds N`` begins no further network after so many,
+so that the table can be taken in pieces.
 """
 
 from __future__ import annotations
@@ -50,8 +51,12 @@ _LONGEST, _OVERDUE = 40.0, 300.0
 """Seconds: parts that are said to take longer are left out, and one that does on the clock is given up."""
 
 
-def measured(name: str, hidden: int, quick: bool) -> list[dict[str, Any]]:
-    """Return, of every part of one network: state size, estimate and seconds of the processor."""
+def measured(name: str, hidden: int, quick: bool, known: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return, of every part of one network: state size, estimate, seconds of the processor and the day of these.
+
+    Parts that are `known` are not measured again, where they had been.
+    """
+    today = str(datetime.date.today())
     from mnemoscope.core.errors import UserError
     from mnemoscope.nn import NetworkSpec
     from mnemoscope.profiles.runner import Runner, Settings
@@ -60,6 +65,7 @@ def measured(name: str, hidden: int, quick: bool) -> list[dict[str, Any]]:
         runner = Runner([NetworkSpec(name, hidden_size=hidden)], Settings(quick=quick, seeds=1, processes=2))
     except UserError as error:  # such as a memory that no machine holds
         refused = {"network": name, "hidden": hidden, "quick": quick, "size": None, "part": "", "said": 0.0}
+        refused |= {"date": today}
         return [{**refused, "seconds": None, "status": " ".join(str(error).split())}]
     (subject,) = runner.subjects
     found = []
@@ -70,7 +76,11 @@ def measured(name: str, hidden: int, quick: bool) -> list[dict[str, Any]]:
         said = piece.seconds / (1.0 if pace is None else pace.load)
         entry = {"network": name, "hidden": hidden, "quick": quick, "size": subject.facts.state_size}
         entry |= {"part": piece.section.name, "said": said, "seconds": None, "status": "left out"}
-        if said <= _LONGEST:
+        entry |= {"date": today}
+        before = known.get(piece.section.name, {"seconds": None})
+        if before["seconds"] is not None:
+            entry |= {key: before[key] for key in ("seconds", "status", "date")}
+        elif said <= _LONGEST:
             begin = time.process_time()
             entry["status"] = runner.bench.measured(piece, _OVERDUE)["status"]
             entry["seconds"] = time.process_time() - begin
@@ -174,6 +184,7 @@ def main() -> None:
     parser.add_argument("--hidden", nargs="+", type=int, default=list(HIDDEN))
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--again", action="store_true", help="measure again what the folder has")
+    parser.add_argument("--estimates", action="store_true", help="estimate anew what the folder has")
     parser.add_argument("--seconds", type=float, default=math.inf, help="after which no further network is begun")
     parser.add_argument("--write", type=Path, help="folder for the tables and the numbers")
     arguments = parser.parse_args()
@@ -186,11 +197,11 @@ def main() -> None:
         for name in ms.nn.names("recurrent") if names == ["all"] else names:
             known = [each for each in found if (each["network"], each["hidden"]) == (name, hidden)]
             known = [each for each in known if each["quick"] is arguments.quick]
-            if (known and not arguments.again) or time.monotonic() - begin > arguments.seconds:
+            if (known and not (arguments.again or arguments.estimates)) or time.monotonic() - begin > arguments.seconds:
                 continue
             found = [each for each in found if each not in known]
-            today = str(datetime.date.today())
-            found += [{**each, "date": today} for each in measured(name, hidden, arguments.quick)]
+            kept_parts = {} if arguments.again else {each["part"]: each for each in known}
+            found += measured(name, hidden, arguments.quick, kept_parts)
             text = table([each for each in found if each["quick"] is arguments.quick], arguments.quick)
             if arguments.write:
                 write("profile_scaling", text, {"machine": machine(), "parts": found}, arguments.write)
