@@ -33,7 +33,7 @@ _SIZES = (-3, 2)
 _PROBE_STEPS = 8
 
 ROOM = 400
-"""Steps for which a memory that grows has room in a measure that does not need more, where its network names no capacity."""
+"""Steps for which a memory that grows has room, where its network names no capacity and a measure needs no more."""
 
 _ROWS = 2**22
 """Numbers of the cotangents that are pulled back in one call."""
@@ -151,7 +151,7 @@ class Dynamics:
         return {"device": like.device, "dtype": like.dtype}
 
     def with_room(self, steps: int) -> Dynamics:
-        """Return them with room for so many steps, where the memory grows and its network says nothing of a capacity."""
+        """Return them with room for so many steps, where a memory grows whose network names no capacity."""
         if not self.network.grows or (self.network.capacity or 0) >= steps:
             return self
         if getattr(self.original, "capacity", None) is not None:

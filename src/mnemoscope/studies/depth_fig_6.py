@@ -79,11 +79,11 @@ STUDY = declared(Study(
     claim="To copy inputs with lag 8, a deeper linear network needs less width and fewer parameters, but more units.",
     scales={
         "smoke": {"widths": (10, 45), "units": 80, "seeds": 2, "epochs": 2, "patience": 2},
-        "laptop": {"widths": (5, 10, 15, 20, 25, 30, 45, 60), "units": 180, "seeds": 3, "epochs": 40, "patience": 40},
+        "laptop": {"widths": (5, 10, 15, 20, 25, 30, 45, 60), "units": 180, "seeds": 3, "epochs": 150, "patience": 150},
         "paper": {"widths": (*range(5, 31, 5), 40, 45, 50, 60, 80), "units": 640, "seeds": 5, "epochs": 1000,
                   "patience": 400},
     },
-    minutes={"smoke": 0.3, "laptop": 23, "paper": 6000}, trained=True, runs=_runs, rows=_rows, headlines=_headlines,
+    minutes={"smoke": 0.3, "laptop": 15, "paper": 6000}, trained=True, runs=_runs, rows=_rows, headlines=_headlines,
     rules=(
         _WIDTH,
         _ordered("parameters", "falls", "fewer parameters"),

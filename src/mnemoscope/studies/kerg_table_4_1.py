@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mnemoscope.studies.machinery import CurvesOf, Holds, Outcome, Row, RunSpec, Study, TableOf, declared
-from mnemoscope.studies.machinery.kerg import ATTENTIVE, attentive_facts, attentive_run
+from mnemoscope.studies.machinery.kerg import ATTENTIVE, attentive_facts, attentive_run, attentive_scales
 
 __all__ = ["STUDY"]
 
@@ -52,15 +52,8 @@ STUDY = declared(Study(
     title="Copying over longer delays than were trained", source="Kerg, chapter 4 Table 1", references=("kerg2020",),
     claim="Trained to copy at T = 100, networks with relevancy screening still copy at T = 5000; purely recurrent ones "
     "do not.",
-    scales={
-        "smoke": {"units": 8, "iterations": 4, "batch_size": 4, "validate_every": 2, "tests": 8, "small": (2, 2),
-                  "ranked": {"iterations": 4, "seeds": 1}, "rate": 1e-3, "factors": (1, 2), "trained": 6},
-        "laptop": {"units": 48, "iterations": 3000, "batch_size": 20, "validate_every": 250, "tests": 100,
-                   "ranked": {"iterations": 6000, "seeds": 3, "target": 0.999},
-                   "small": (5, 4), "rate": 3e-3, "factors": (1, 2, 4, 20), "trained": 20},
-        "paper": {"units": 128, "iterations": 50000, "batch_size": 10, "validate_every": 1000,
-                  "tests": 10000, "factors": _FACTORS, "trained": 100},
-    },
+    scales=attentive_scales(smoke={"trained": 6}, laptop={"trained": 20},
+                            paper={"iterations": 50000, "factors": _FACTORS, "trained": 100}),
     minutes={"smoke": 0.3, "laptop": 7, "paper": 20000}, trained=True, runs=_runs, rows=_rows,
     rules=(
         _keeps("RelRNN and RelLSTM keep at least 99% at every longer delay", "accuracy", ">=", 99.0, screening="yes"),
@@ -84,10 +77,11 @@ STUDY = declared(Study(
     ),
     entries={name: name for name in ATTENTIVE}, subjects=2,
     cut="trained at T = {trained} (published: 100), {units} units (128), {iterations} updates (50,000), of RelRNN, "
-    "LSTM, orth-RNN and expRNN at most {ranked[iterations]}; the first seed",
+    "RelLSTM, SAB, LSTM, orth-RNN and expRNN at most {ranked[iterations]}; the first seed",
     methods="{units} units, {iterations} updates, batches of {batch_size}, gradients clipped at norm 1, nu = rho = 10. "
-    "Below paper scale 5 symbols of 4 letters (published: 10 of 8), Adam at 3e-3, with modReLU at 1e-3, networks that "
-    "some study ranks until 99.9% of validation; tanh and an orthogonal start in RelRNN and MemRNN. At paper scale the "
+    "Below paper scale 5 symbols of 4 letters (published: 10 of 8), Adam at 3e-3, with modReLU at 1e-3, SAB stores "
+    "every second state, as delays are a fifth of the published ones (else every tenth [o]), networks with more "
+    "updates until 99.9% of validation; tanh and an orthogonal start in RelRNN and MemRNN. At paper scale the "
     "published rates, optimisers and nonlinearities; settings of RelLSTM, MemRNN, SAB and h-detach are not given there "
     "[o]. Tests: {tests} sequences at each delay.",
     caveats=("MemRNN at T = 5000 is published as out of memory.",

@@ -65,14 +65,14 @@ STUDY = declared(Study(
     scales={
         "smoke": {"sizes": (2**13,), "delay": (0,), "symbols": (30,), "rates": (1e-3,), "seeds": 1,
                   "iterations": 2, "validate_every": 1, "held_out": (10, 10), "failures": 1, "looks": ()},
-        "laptop": {"sizes": (2**13,), "delay": (0,), "symbols": (30,), "rates": (1e-3,), "seeds": 3, "looks": (),
+        "laptop": {"sizes": (2**13,), "delay": (0, 50), "symbols": (30,), "rates": (1e-3,), "seeds": 3, "looks": (),
                    "iterations": 7000, "validate_every": 500, "held_out": (1000, 2000), "failures": 1},
         "paper": {"sizes": (2**13, 2**14, 2**15, 2**16),
                   "delay": (*range(0, 1000, 50), *range(1000, 1501, 100)), "symbols": tuple(range(30, 201, 5)),
                   "rates": (1e-3, 1e-4, 1e-5), "seeds": 3, "iterations": 200_000, "validate_every": 1000,
                   "held_out": (5000, 10_000), "failures": 2, "looks": (_COUNTED,)},
     },
-    minutes={"smoke": 0.3, "laptop": 18, "paper": 500_000}, trained=True, runs=_runs, rows=_rows,
+    minutes={"smoke": 0.3, "laptop": 25, "paper": 500_000}, trained=True, runs=_runs, rows=_rows,
     rules=(
         _more("longest delay", "through a longer delay (30 symbols of 32 letters)"),
         _more("most bits", "more bits (no delay)"),

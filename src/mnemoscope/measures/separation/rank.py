@@ -170,6 +170,7 @@ class SeparationRank(Result):
 _OUTPUTS = 128
 """Outputs over which a mean is taken at the most: of more, evenly spaced ones."""
 
+
 def _paced(n: Mapping[str, float], pace: Pace) -> float:
     """Return seconds: every sequence ends with a step of its own, and half as many lead there; twice modulo primes."""
     sequences = n["G"] ** 2

@@ -16,6 +16,7 @@ __all__ = [
     "ORTHOGONAL",
     "attentive_facts",
     "attentive_run",
+    "attentive_scales",
     "curve_rows",
     "digits",
     "orthogonal_run",
@@ -103,7 +104,21 @@ ATTENTIVE: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
 
 _UNBOUNDED = ("orth-RNN", "expRNN", "GORU", "RelRNN, modReLU")
 _ATTENDING = ("RelRNN", "RelRNN, modReLU", "RelLSTM", "MemRNN", "SAB")
-_RANKED = ("RelRNN", "orth-RNN", "expRNN", "LSTM")
+_RANKED = ("RelRNN", "orth-RNN", "expRNN", "LSTM", "GORU")
+_SLOW = ("RelLSTM", "SAB")
+
+_SMOKE = {"units": 8, "iterations": 4, "batch_size": 4, "validate_every": 2, "tests": 8, "small": (2, 2),
+          "ranked": {"iterations": 4, "seeds": 1}, "rate": 1e-3, "factors": (1, 2)}  # fmt: skip
+_LAPTOP = {"units": 48, "iterations": 3000, "batch_size": 20, "validate_every": 250, "tests": 100,
+           "ranked": {"iterations": 6000, "seeds": 3, "target": 0.999}, "slow": {"iterations": 6000, "target": 0.999},
+           "every": 2, "small": (5, 4), "rate": 3e-3, "factors": (1, 2, 4, 20)}  # fmt: skip
+_PAPER = {"units": 128, "batch_size": 10, "validate_every": 1000, "tests": 10000, "factors": (1, 2, 4, 20)}
+
+
+def attentive_scales(**own: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the settings of all trainings of chapter 4 at every scale, with a study's own beside them."""
+    shared: dict[str, dict[str, Any]] = {"smoke": _SMOKE, "laptop": _LAPTOP, "paper": _PAPER}
+    return {scale: {**shared[scale], **more} for scale, more in own.items()}
 
 
 def attentive_run(network: str, task: str, level: int, scale: Mapping[str, Any], **options: Any) -> RunSpec:
@@ -117,16 +132,18 @@ def attentive_run(network: str, task: str, level: int, scale: Mapping[str, Any],
         ``"copy"`` or ``"denoise"``, and T.
     scale
         ``units``, ``iterations``, ``batch_size``, ``validate_every``, ``tests`` (sequences), ``factors`` of T at which
-        it is tested; ``ranked``, other ``iterations``, ``seeds`` and ``target`` of the networks that a rule ranks;
-        ``small``, symbols and alphabet of a smaller task; ``rate`` of Adam where it is not as published, of which
-        networks with modReLU get a third.
+        it is tested; ``ranked``, other ``iterations``, ``seeds`` and ``target`` of the networks that a rule ranks, and
+        ``slow`` of those that learn late; ``every``, how often SAB stores a state; ``small``, symbols and alphabet of a
+        smaller task; ``rate`` of Adam where it is not as published, of which networks with modReLU get a third.
     options
         Of the network, beside its own.
     """
     name, own, course = ATTENTIVE[network]
     own = {**own, **options}
-    if network in _RANKED and not options:
-        scale = {**scale, **scale.get("ranked", {})}
+    if not options:
+        scale = {**scale, **scale.get("ranked" if network in _RANKED else "slow" if network in _SLOW else "", {})}
+    if network == "SAB" and "every" in scale:
+        own["every"] = scale["every"]
     settings: dict[str, Any] = {"network": name, "hidden_size": scale["units"], "lr": 2e-4, **course}
     settings["seeds"] = list(range(scale.get("seeds", 1)))
     if network in ("RelRNN", "MemRNN"):  # as published of RelRNN
