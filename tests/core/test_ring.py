@@ -66,6 +66,12 @@ def test_the_largest_residues_do_not_overflow_a_matrix_product() -> None:
     assert field.matmul(a, a.T).tolist() == [[2000, 2000], [2000, 2000]]
 
 
+def test_products_with_wide_matrices_are_those_of_whole_numbers() -> None:
+    field, draw = Prime(PRIMES[0]), np.random.default_rng(1)
+    a, b = (draw.integers(0, field.p, size=shape, dtype=np.uint64) for shape in ((130, 8), (8, 1040)))
+    assert field.matmul(a, b).tolist() == ((as_object(a) @ as_object(b)) % field.p).tolist()
+
+
 def test_stacks_vectors_and_long_batches() -> None:
     field, draw = Prime(PRIMES[1]), np.random.default_rng(0)
     stack = draw.integers(0, field.p, size=(3, 7, 4), dtype=np.uint64)

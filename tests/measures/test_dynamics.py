@@ -9,8 +9,9 @@ import torch
 from torch import Tensor, nn
 
 import mnemoscope as ms
+from mnemoscope.core.errors import UserError
 from mnemoscope.measures.dynamics import Dynamics
-from mnemoscope.measures.trajectory import constant_jacobians, drive
+from mnemoscope.measures.trajectory import affine, constant_jacobians, drive
 
 MEASURED = {
     "network_fisher_memory": {"longest": 32, "trajectories": 2, "washout": 10},
@@ -131,6 +132,32 @@ def test_a_memory_that_grows_has_room_in_a_measure(name):
     found, wanted = (ms.measures.gradient_norms(each, horizon=9, trajectories=2) for each in (given, told))
     np.testing.assert_array_equal(found.norms, wanted.norms)
     assert given.capacity is None
+
+
+def test_a_measure_that_needs_more_room_makes_it():
+    """As if the capacity had been given: 456 steps of `memory_capacity`, 500 of the others, against 400 else."""
+    options = {"input_size": 1, "hidden_size": 3}
+
+    def found(capacity):
+        layer = ms.nn.NetworkSpec("memrnn", **options, capacity=capacity).build()
+        return (
+            ms.measures.memory_capacity(layer, lag=100).total,
+            ms.measures.gradient_norms(layer, horizon=500, trajectories=1).log_norms.tolist(),
+            ms.measures.lyapunov_exponents(layer, count=1, horizon=300, trajectories=1).exponents.tolist(),
+        )
+
+    assert found(None) == found(600)
+    with pytest.raises(UserError, match="a sequence of 41 steps does not fit: give MemRNN capacity=41"):
+        ms.measures.gradient_norms(ms.nn.NetworkSpec("memrnn", **options, capacity=40).build(), horizon=41)
+
+
+def test_a_cache_is_no_linear_network_and_never_met_as_a_matrix():
+    """Keys and values are written to another place at every step; a matrix of 51,200 numbers of state takes 21 GB."""
+    flow = Dynamics.of(ms.nn.create("transformer", input_size=1, hidden_size=64), differentiable=False)
+    assert flow.size == 51_200
+    assert not affine(flow)
+    assert constant_jacobians(flow) is None
+    assert ms.measures.effective_state_size(flow, horizon=8, trajectories=1).status == "estimate"
 
 
 def test_resources_of_a_memory_that_grows_say_that_it_does():

@@ -371,6 +371,28 @@ class TestEstimator:
         assert found.total == pytest.approx(5, abs=0.1)
 
 
+@pytest.mark.parametrize("size", [1e-200, 1e200])
+def test_readouts_do_not_depend_on_the_size_of_states(size):
+    """Not even where the squares of states leave the numbers, as those of a product network do."""
+    random = np.random.default_rng(0)
+    states, targets = random.normal(size=(4, 60, 5)), random.normal(size=(4, 60, 3))
+    targets[..., 0] = states @ random.normal(size=5)
+    scaled = size * states
+    np.testing.assert_allclose(
+        Readout(scaled, 1e-13).recovered(targets), Readout(states, 1e-13).recovered(targets), rtol=1e-9, atol=1e-12
+    )
+    read = [each.transpose(1, 0, 2).copy() for each in (scaled, states)]
+    of_scaled, of_states = (GramReadout(each, 4, 1e-6, targets).recovered(targets) for each in read)
+    np.testing.assert_allclose(of_scaled, of_states, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_states_that_never_change_tell_nothing():
+    targets = np.random.default_rng(0).normal(size=(4, 60, 3))
+    assert not GramReadout(np.ones((60, 4, 5)), 4, None, targets).recovered(targets).any()
+    assert np.abs(Readout(np.ones((4, 60, 5)), 1e-13).recovered(targets)).max() < 0.1
+
+
 def test_reservoirpy_agrees():
     pytest.importorskip("reservoirpy")
     from reservoirpy.nodes import Reservoir, Ridge

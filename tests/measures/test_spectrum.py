@@ -14,6 +14,7 @@ from scipy.optimize import minimize
 
 import mnemoscope as ms
 from mnemoscope.core.errors import UserError
+from mnemoscope.measures.spectral import kreiss
 from mnemoscope.measures.spectral.eigenvalues import eigenvalues
 from mnemoscope.measures.spectral.kreiss import kreiss_constant
 from mnemoscope.measures.spectral.matrix import spectrum
@@ -198,6 +199,15 @@ def test_kreiss_matrix_theorem_and_the_numerical_radius(seed, n, radius):
     assert (found.kreiss == 1) == (found.numerical_radius <= 1 + 1e-12)
     assert found.radius <= found.numerical_radius * (1 + 1e-12) <= np.linalg.norm(W, 2) * (1 + 1e-10)
     assert found.numerical_abscissa <= found.numerical_radius * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("size", [1.0, 0.3])
+def test_numerical_radius_of_a_normal_matrix_is_its_spectral_radius(size, monkeypatch):
+    """Between two bounds that meet there is nothing to search."""
+    monkeypatch.setattr(kreiss, "highest", None)
+    Q = np.linalg.qr(np.random.default_rng(0).normal(size=(30, 30)))[0]
+    assert kreiss.numerical_radius(size * Q) == pytest.approx(size, rel=1e-12)
+    assert kreiss.numerical_radius(np.zeros((3, 3))) == 0
 
 
 def test_numerical_radius_of_a_shift_is_a_cosine():

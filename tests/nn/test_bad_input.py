@@ -110,6 +110,13 @@ def test_options_are_checked(call, message):
     assert line_of(call) == message
 
 
+@pytest.mark.filterwarnings("error::UserWarning")
+def test_a_complex_map_is_refused_in_bfloat16_before_anything_is_cast_away():
+    layer = ms.nn.create("scurnn", input_size=3, hidden_size=4).to(torch.bfloat16)
+    message = "a complex network must be float32 or float64 (complex64, complex128), got torch.bfloat16"
+    assert line_of(lambda: layer(zeros(5, 2, 3).bfloat16())) == message
+
+
 def packed(order, inverse):
     sizes = torch.tensor([3, 1])
     return tuple.__new__(PackedSequence, (zeros(4, 3), sizes, order, inverse))
