@@ -38,7 +38,7 @@ def test_inner_function_of_a_ring():
 
 
 def test_poles_too_near_the_circle_for_any_transform_keep_their_first_digits(monkeypatch):
-    monkeypatch.setattr("mnemoscope.theory.formulas.inner._LONGEST", 2048)
+    monkeypatch.setattr("mnemoscope.theory.formulas.inner.LONGEST", 2048)
     values = pairs(3, 0.999, 0.9999)
     found = inner_curve(values, 500, 500, 0)
     np.testing.assert_allclose(found.curve, capacity_from_eigenvalues(values, 500), atol=1e-7)

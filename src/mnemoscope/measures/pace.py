@@ -19,7 +19,7 @@ from mnemoscope.measures.tangent import Tangents
 from mnemoscope.measures.trajectory import Path, affine, drive
 from mnemoscope.nn.recurrent import Recurrent
 
-__all__ = ["Line", "Pace", "pace_of"]
+__all__ = ["Line", "Pace", "Poles", "pace_of"]
 
 _EXAMPLES = 32
 _COTANGENTS = 16
@@ -55,6 +55,15 @@ class Line:
 
 
 @dataclass(frozen=True)
+class Poles:
+    """Distinct eigenvalues of a linear network: their count, largest modulus, and by how much they delay its tone."""
+
+    count: int
+    radius: float
+    delay: float
+
+
+@dataclass(frozen=True)
 class Pace:
     """Speed of one network on this machine.
 
@@ -74,8 +83,8 @@ class Pace:
         Whether it is one of the state, at each input.
     falls_apart
         Whether its state does, into blocks that the network declares.
-    steady
-        Whether these go over into each other alike at every input.
+    poles
+        Eigenvalues of these, where they are the same at every input; None where they are not.
     read
         Numbers of the state that a readout sees; None: all of them.
     maps
@@ -93,7 +102,7 @@ class Pace:
     linear: bool
     gated: bool = False
     falls_apart: bool = False
-    steady: bool = False
+    poles: Poles | None = None
     read: int | None = None
     maps: float = 0.0
     multiplied: int = 0
@@ -127,7 +136,7 @@ def pace_of(network: Dynamics) -> Pace | None:
                 *found,
                 gated=affine(flow, held=True),
                 falls_apart=blocks is not None,
-                steady=blocks is not None and _steady(blocks),
+                poles=None if blocks is None else _poles(blocks),
                 read=len(flow.read),
                 maps=_maps(flow.network, load),
                 multiplied=_multiplied(flow.network),
@@ -205,26 +214,36 @@ def _multiplied(network: Recurrent) -> int:
     return sum(each.numel() for each in network.parameters()) if getattr(network, "polynomial", False) else 0
 
 
-def _steady(blocks: Blocks) -> bool:
+def _poles(blocks: Blocks) -> Poles | None:
     x = torch.linspace(-1, 1, 4, **blocks.flow.factory)[:, None].expand(4, blocks.flow.input_size)
     transitions = blocks.transitions(x, blocks.flow.start(4))
-    return bool(torch.equal(transitions, transitions[:1].expand_as(transitions)))
+    if not torch.equal(transitions, transitions[:1].expand_as(transitions)):
+        return None
+    found = torch.view_as_complex(torch.view_as_real(torch.linalg.eigvals(transitions[0]).flatten()).unique(dim=0))
+    slowest = found[found.abs().argmax()]
+    tone = slowest.conj() / slowest.abs().clamp(min=1e-300)
+    delay = ((1 - found.abs().square()) / (1 - found * tone).abs().square().clamp(min=1e-300)).sum()
+    return Poles(len(found), float(slowest.abs()), float(delay))
 
 
 def _fading(flow: Dynamics) -> float:
-    """Return the rate at which a cotangent shrinks over the last third of some steps back, as many as are quick."""
+    """Return the rate at which a cotangent shrinks over the last third of some steps back, as many as are quick.
+
+    It begins, and is looked at, where the state is read out: what a memory holds back says nothing of noise there.
+    """
     generator = torch.Generator().manual_seed(0)
     path = drive(flow, steps=_STEPS, trajectories=1, scale=1.0, washout=8, generator=generator)
     tangents, logs, total = Tangents(path, keep=False), [], 0.0
-    block = torch.randn(1, 1, flow.size, generator=generator, dtype=torch.float64).to(**flow.factory)
+    block = torch.zeros(1, 1, flow.size, **flow.factory)
+    block[..., flow.read] = torch.randn(len(flow.read), generator=generator, dtype=torch.float64).to(block)
     begin = time.perf_counter()
     for t in range(_STEPS - 1, -1, -1):
         block = tangents.pull(t, block)[0]
-        size = float(block.norm())
-        if not math.isfinite(size) or size == 0:
-            return math.inf if size == 0 else 0.0
+        size, seen = float(block.norm()), float(block[..., flow.read].norm())
+        if not math.isfinite(size) or seen == 0:
+            return math.inf if seen == 0 else 0.0
+        logs.append(total + math.log(seen))
         block, total = block / size, total + math.log(size)
-        logs.append(total)
         if time.perf_counter() - begin > _PATIENCE:
             break
     first = 2 * len(logs) // 3

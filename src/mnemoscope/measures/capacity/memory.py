@@ -37,9 +37,10 @@ from mnemoscope.measures.capacity.network import (
 from mnemoscope.measures.capacity.structured import block_capacity
 from mnemoscope.measures.dynamics import Dynamics, few_threads
 from mnemoscope.measures.registry import Cost, measure
+from mnemoscope.theory.formulas.inner import LONGEST
 
 if TYPE_CHECKING:
-    from mnemoscope.measures.pace import Pace
+    from mnemoscope.measures.pace import Pace, Poles
     from mnemoscope.report import chart
 
 __all__ = ["MemoryCapacity", "memory_capacity"]
@@ -159,6 +160,9 @@ def _degree_name(degree: int, degrees: int) -> str:
 _TRIED = 3000
 """Products that are tried of a large state until they are chance, of one that forgets within the longest lag."""
 
+_ECHOES = 40.0
+"""Nats that the response of a linear network falls before its transform is long enough."""
+
 _CHANCE = 1e-3
 """Share of a disturbance's square below which an input is taken for forgotten."""
 
@@ -167,8 +171,8 @@ def _paced(n: Mapping[str, float], pace: Pace) -> float:
     """Return seconds: of the driven steps, of factoring what is read, and of the products of past inputs."""
     whole, scales = int(n["S"]), n["scales"] or ()
     read = pace.read or whole
-    if pace.steady:
-        return 0.02 + 2 * whole * pace.pull.each
+    if pace.poles is not None:
+        return 0.02 + 50 * pace.step(1) + 2e-9 * pace.poles.count * _points(pace.poles, whole) * pace.arithmetic
     if pace.linear and read == whole <= MOST_LINEAR_UNITS:
         return whole * pace.pull.each + 1e-8 * whole**3 * pace.arithmetic
     size = read_of(read, int(n["sums"] or 0) or None)
@@ -182,6 +186,13 @@ def _paced(n: Mapping[str, float], pace: Pace) -> float:
         holds = pace.lags(_CHANCE, longest) >= longest
         factors, products = 9e-11 * samples * size**2 + 4e-10 * size**3, most if holds else min(most, _TRIED)
     return 0.05 + drive + pace.arithmetic * (factors + 1.4e-10 * samples * size * products) + 6e-9 * samples * products
+
+
+def _points(poles: Poles, size: int) -> float:
+    """Return about how many points the transform needs of a network that delays so much, and forgets after that."""
+    if not 0 < poles.radius < 1:
+        return 4 * size
+    return min(max(4 * size, 2 * poles.delay + _ECHOES / -math.log(poles.radius)), LONGEST)
 
 
 _COST = Cost(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -217,8 +218,9 @@ def _by_covariance(asked: _Asked) -> NetworkFisherMemory:
 def _by_subspace(asked: _Asked, blocks: int, tolerance: float, generator: torch.Generator) -> NetworkFisherMemory:
     """Meet the covariance in a subspace that grows."""
     size, count = asked.path.dynamics.size, asked.path.inputs.shape[1]
+    carried = math.sqrt(size * len(asked.path.dynamics.read))  # a memory's slots are read, and multiplied, one by one
     lags, tail = window(asked.path, asked.shape, generator, until_settled=asked.horizon is None)
-    COST.require_end(WHAT, S=size, T=lags, B=count, M=48 * blocks)
+    COST.require_end(WHAT, S=carried, T=lags, B=count, M=48 * blocks)
     found = krylov_information(asked.path, asked.shape, lags, blocks=blocks, tolerance=tolerance)
     along = best_direction(found.answers) if asked.direction is None else asked.direction
     curves = information(found.answers, along) / asked.level

@@ -21,9 +21,9 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Complex, Float
 
-__all__ = ["InnerCurve", "inner_curve"]
+__all__ = ["LONGEST", "InnerCurve", "inner_curve"]
 
-_LONGEST = 1 << 19
+LONGEST = 1 << 19
 """Points of the longest transform."""
 
 _FADED = 1e-26
@@ -67,7 +67,7 @@ def inner_curve(eigenvalues: Complex[np.ndarray, " r"], least: int, most: int, t
     shrink, faded = 1.0, max(_FADED, 10 * (rank * np.finfo(float).eps) ** 2)
     energy = np.square(_taps(eigenvalues, size, shrink))
     while energy[3 * size // 4 :].sum() > faded and shrink == 1:
-        if 2 * size > max(_LONGEST, 4 * least):
+        if 2 * size > max(LONGEST, 4 * least):
             shrink = _LOST ** (1 / size)
         else:
             size *= 2
