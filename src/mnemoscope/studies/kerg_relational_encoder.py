@@ -40,7 +40,7 @@ STUDY = declared(Study(
     scales={
         "smoke": {"tasks": 1, "unseen": 0, "networks": ("CoRelNet", "CoRelNet random encoder"), "iterations": 3,
                   "seeds": 1, "test_size": 50},
-        "laptop": {"tasks": 4, "unseen": 2, "networks": _NETWORKS[:2], "iterations": 500, "seeds": 2,
+        "laptop": {"tasks": 4, "unseen": 2, "networks": _NETWORKS[:2], "iterations": 500, "seeds": 3,
                    "test_size": 1000},
         "paper": {"tasks": 4, "unseen": 2, "networks": _NETWORKS, "iterations": 5000, "seeds": 10,
                   "test_size": 10000},
