@@ -135,15 +135,17 @@ def test_a_memory_that_grows_has_room_in_a_measure(name):
 
 
 def test_a_measure_that_needs_more_room_makes_it():
-    """As if the capacity had been given: 456 steps of `memory_capacity`, 500 of the others, against 400 else."""
+    """As if the capacity had been given: 456 steps of `memory_capacity`, 410 of the others, against 400 else."""
     options = {"input_size": 1, "hidden_size": 3}
 
     def found(capacity):
         layer = ms.nn.NetworkSpec("memrnn", **options, capacity=capacity).build()
         return (
             ms.measures.memory_capacity(layer, lag=100).total,
-            ms.measures.gradient_norms(layer, horizon=500, trajectories=1).log_norms.tolist(),
-            ms.measures.lyapunov_exponents(layer, count=1, horizon=300, trajectories=1).exponents.tolist(),
+            ms.measures.gradient_norms(layer, horizon=10, washout=200, trajectories=1).log_norms.tolist(),
+            ms.measures.lyapunov_exponents(
+                layer, count=1, horizon=10, transient=0, washout=200, trajectories=1
+            ).exponents.tolist(),
         )
 
     assert found(None) == found(600)

@@ -66,5 +66,7 @@ STUDY = declared(Study(
     caveats=(
         "Below paper scale training is shorter than published, and only the hardest split is run.",
         "The published values are given as pictures only: none stands beside ours.",
+        ("The time is by the clock, beside much other work; by timed steps the runs take 1.8 hours of one core, 53 "
+         "minutes of two (an estimate: mnemoscope study plan kerg-relational-basic)."),
     ),
 ))  # fmt: skip
