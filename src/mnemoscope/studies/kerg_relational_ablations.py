@@ -43,7 +43,7 @@ STUDY = declared(Study(
     scales={
         "smoke": {"tasks": 1, "networks": ("CoRelNet", "CoRelNet asymmetric"), "coloured": ("CoRelNet L1",),
                   "iterations": 3, "seeds": 1, "test_size": 50},
-        "laptop": {"tasks": 4, "networks": _NETWORKS[:4], "coloured": _COLOURED[:2], "iterations": 500, "seeds": 3,
+        "laptop": {"tasks": 4, "networks": _NETWORKS[:4], "coloured": _COLOURED[:2], "iterations": 500, "seeds": 2,
                    "test_size": 1000},
         "paper": {"tasks": 4, "networks": _NETWORKS, "coloured": _COLOURED, "iterations": 5000, "seeds": 10,
                   "test_size": 10000},
