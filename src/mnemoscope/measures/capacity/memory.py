@@ -163,6 +163,9 @@ _TRIED = 3000
 _ECHOES = 40.0
 """Nats that the response of a linear network falls before its transform is long enough."""
 
+_CACHED, _UNCACHED = 2**17, 1.2e-8
+"""Numbers in a state up to which the caches hold what is driven side by side; seconds for each of larger ones."""
+
 _CHANCE = 1e-3
 """Share of a disturbance's square below which an input is taken for forgotten."""
 
@@ -179,7 +182,8 @@ def _paced(n: Mapping[str, float], pace: Pace) -> float:
     samples = int(n["samples"] or samples_for(size)) * (1 + len(scales))
     longest = int(n["lag"] or min(2 * size, 512))
     most = number_of_products(int(n["degree"]), longest)
-    drive = (longest + 100 + samples / SEQUENCES) * pace.step(SEQUENCES)
+    steps = longest + 100 + samples / SEQUENCES
+    drive = steps * (pace.step(SEQUENCES) + (_UNCACHED * SEQUENCES * whole if whole > _CACHED else 0.0))
     if size <= QR:
         factors, products = 5e-10 * samples * size**2, most
     else:
