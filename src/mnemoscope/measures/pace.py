@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 
 from mnemoscope.measures.blocks import Blocks, blocks_of
@@ -34,6 +35,9 @@ _PATIENCE = 1.0
 
 _EIGENVALUES = 2**22
 """Entries cubed of the blocks whose eigenvalues are found: a fifth of a second."""
+
+_TONES = 16
+"""Tones, those of the slowest eigenvalues, of which the delay is looked at."""
 
 _WAITS = 3.0
 """Time on the clock over that of a busy machine from which on a step waits: for a device, a file, or on purpose."""
@@ -59,7 +63,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Poles:
-    """Distinct eigenvalues of a linear network: their count, largest modulus, and by how much they delay its tone."""
+    """Distinct eigenvalues of a linear network: count, largest modulus, and how long they delay a tone at most."""
 
     count: int
     radius: float
@@ -224,11 +228,11 @@ def _poles(blocks: Blocks) -> Poles | None:
         return None
     some = transitions[0, : max(1, _EIGENVALUES // blocks.rows**3)]  # of many groups a few stand for all
     share = len(some) / blocks.groups
-    found = torch.view_as_complex(torch.view_as_real(torch.linalg.eigvals(some).flatten()).unique(dim=0))
-    slowest = found[found.abs().argmax()]
-    tone = slowest.conj() / slowest.abs().clamp(min=1e-300)
-    delay = ((1 - found.abs().square()) / (1 - found * tone).abs().square().clamp(min=1e-300)).sum()
-    return Poles(round(len(found) / share), float(slowest.abs()), float(delay) / share)
+    found = np.unique(torch.linalg.eigvals(some).flatten().cpu().numpy())
+    sizes = np.abs(found)
+    tones = np.exp(-1j * np.angle(found[np.argsort(sizes)[-_TONES:]]))
+    delays = ((1 - sizes**2) / np.maximum(np.abs(1 - found * tones[:, None]) ** 2, 1e-300)).sum(axis=1)
+    return Poles(round(len(found) / share), float(sizes.max()), float(delays.max()) / share)
 
 
 def _fading(flow: Dynamics) -> float:

@@ -72,6 +72,8 @@ STUDY = declared(Study(
     caveats=(
         "L1 penalises the weights of an added map, as was run; the document's caption says representations.",
         "Below paper scale training is shorter than published, with fewer variants.",
+        ("The time is by the clock, beside much other work; by timed steps the runs take 26 minutes of one core (an "
+         "estimate: mnemoscope study plan kerg-relational-ablations)."),
         ("At laptop scale sensory input costs 4 to 50 points on every task; on dist3 4.5, half a point short of the "
          "margin of our rule, after a tenth of the published steps: the direction is the document's."),
     ),

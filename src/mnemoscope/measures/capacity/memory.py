@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 from jaxtyping import Float
@@ -172,8 +172,8 @@ _CHANCE = 1e-3
 
 def _paced(n: Mapping[str, float], pace: Pace) -> float:
     """Return seconds: of the driven steps, of factoring what is read, and of the products of past inputs."""
-    whole, scales = int(n["S"]), n["scales"] or ()
-    read = pace.read or whole
+    whole = int(n["S"])
+    read, scales = pace.read or whole, cast("tuple[float, ...]", n["scales"] or ())
     if pace.poles is not None:
         return 0.02 + 50 * pace.step(1) + 2e-9 * pace.poles.count * _points(pace.poles, whole) * pace.arithmetic
     if pace.linear and read == whole <= MOST_LINEAR_UNITS:
