@@ -113,7 +113,7 @@ STUDY = declared(Study(
     methods="Adam, gradients clipped at norm 1, nu = 10, rho = 5 (text) or 10 (digits), {seeds} seeds. Text: {text}. "
     "Digits: {digits}. At paper scale the published rates; below it, where training is short, one for all networks.",
     caveats=("Windows of text start from nothing: the document carries the state over and empties the memory alone.",
-             "Rates not given are those of RelRNN or LSTM [o]; text: Penn Treebank if it is there, else Tiny Shakespeare.",
+             "Rates not given are those of RelRNN or LSTM [o]; text: Penn Treebank where it is, else Tiny Shakespeare.",
              ("RelRNN is behind on text (after 2,000 updates too: 2.97 bits, RNN 2.88) as it adds c to the h of an "
               "orthogonal core: concatenated it is at 3.23, with RNN's core at 3.24, RNN at 3.22 (three seeds).")),
 ))  # fmt: skip
