@@ -88,10 +88,8 @@ class Bench:
         network = _build(spec, seed)
         notices = check_network(network, spec.label)
         if _grown(network) is not None:
-            notices += (
-                f"its memory grows: measures give it room for {ROOM} steps, more where they need it; "
-                "--set capacity=N gives it another",
-            )
+            room = f"its memory grows: measures give it room for {ROOM} steps, more where they need it"
+            notices += (f"{room}; --set capacity=N gives it another",)
         given = self._given(network)
         notices += (f"measures are driven by {given}",) if given else ()
         mark = fingerprint(spec, network, self.settings.quick, self.settings.inputs)
