@@ -140,3 +140,23 @@ def test_a_state_that_does_not_fit_is_refused_in_one_line(monkeypatch):
     monkeypatch.setenv("MNEMOSCOPE_MEMORY", "0.00001")
     with pytest.raises(UserError, match=r"of a state of 64 numbers needs .* a smaller network would fit"):
         Dynamics.of(ms.nn.GRU(1, 64), "a measure").readout()
+
+
+class Named(torch.nn.Module):
+    """A stranger's cell with an attribute that our layers have as a method."""
+
+    input_size, hidden_size, weights = 1, 4, (1, 2)
+
+    def __init__(self):
+        super().__init__()
+        self.mixed = torch.nn.Linear(5, 4)
+
+    def forward(self, x, h):
+        return torch.tanh(self.mixed(torch.cat([x, h], -1)))
+
+
+def test_maps_take_time_where_there_are_some_and_none_of_a_strangers_attribute():
+    with_maps = pace_of(Dynamics.of(ms.nn.create("exprnn", input_size=1, hidden_size=64)))
+    without = pace_of(Dynamics.of(Named()))
+    assert without is not None
+    assert with_maps.maps > 20 * without.maps

@@ -18,6 +18,7 @@ from mnemoscope.measures.blocks import Blocks, blocks_of
 from mnemoscope.measures.dynamics import Dynamics, few_threads
 from mnemoscope.measures.tangent import Tangents
 from mnemoscope.measures.trajectory import Path, affine, drive
+from mnemoscope.nn.module import DeclaredModule
 from mnemoscope.nn.recurrent import Recurrent
 
 __all__ = ["Line", "Pace", "Poles", "pace_of"]
@@ -211,7 +212,7 @@ def _load() -> float:
 
 
 def _maps(network: Recurrent, load: float) -> float:
-    if not hasattr(network, "weights"):  # a stranger's
+    if not isinstance(network, DeclaredModule):  # a stranger's, in which "weights" may be anything
         return 0.0
     with torch.enable_grad():  # without gradients they would be kept from before
         return _seconds(network.weights, load=load)[0]
